@@ -1,0 +1,139 @@
+"""The encoder against the formula with dense float64 matrices."""
+
+import pytest
+import torch
+
+from costa.nn import GCN, MLP, Adjacency, SparseMatrix, sparse_if_faster
+
+
+def gen(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture
+def graph():
+    n = 12
+    edges = torch.randint(n, (2, 40), generator=gen(1))
+    edges = edges[:, edges[0] < edges[1]].unique(dim=1)
+    weight = torch.rand(edges.size(1), generator=gen(2)) + 0.5
+    return n, torch.cat([edges, edges.flip(0)], 1), torch.cat([weight, weight])
+
+
+def dense_normalized(n, edge_index, weight):
+    """D̂^-½ Â D̂^-½ with Â = A + I, in float64."""
+    a_hat = torch.eye(n, dtype=torch.float64)
+    for (source, target), w in zip(edge_index.T.tolist(), weight.tolist(), strict=True):
+        a_hat[target, source] += w
+    scale = torch.diag(a_hat.sum(1) ** -0.5)
+    return scale @ a_hat @ scale
+
+
+def test_normalisation_equals_the_formula_weights_honoured(graph):
+    n, edge_index, weight = graph
+    ours = Adjacency(edge_index, n, weight).normalized().a.to_dense()
+    torch.testing.assert_close(ours.double(), dense_normalized(n, edge_index, weight), rtol=1e-5, atol=1e-6)
+    unweighted = Adjacency(edge_index, n).normalized().a.to_dense()
+    torch.testing.assert_close(
+        unweighted.double(), dense_normalized(n, edge_index, torch.ones_like(weight)), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_equals_pygs_gcn_convolution(graph):
+    from torch_geometric.nn import GCNConv
+
+    n, edge_index, weight = graph
+    x = torch.randn(n, 6, generator=gen(3))
+    gcn = GCN(6, (4,), generator=gen(4))
+    conv = GCNConv(6, 4)
+    conv.lin.weight.data = gcn.layers[0].weight.data.T
+    ours = gcn(x, Adjacency(edge_index, n, weight).normalized())
+    torch.testing.assert_close(ours, conv(x, edge_index, weight).relu())
+
+
+def test_a_dropped_edge_is_as_if_it_was_not_there(graph):
+    n, edge_index, weight = graph
+    keep = torch.rand(edge_index.size(1), generator=gen(5)) < 0.5  # either direction by itself
+    dropped = Adjacency(edge_index, n, weight).normalized(keep)
+    exact = dense_normalized(n, edge_index[:, keep], weight[keep])
+    torch.testing.assert_close(dropped.a.to_dense().double(), exact, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(dropped.a_t.to_dense().double(), exact.T, rtol=1e-5, atol=1e-6)
+
+
+def test_a_directed_edge_flows_from_source_to_target():
+    adjacency = Adjacency(torch.tensor([[0], [1]]), 2).normalized()
+    out = adjacency @ torch.tensor([[1.0], [0.0]])
+    assert out[1].item() > 0
+    back = torch.eye(2, requires_grad=True)
+    (adjacency @ back)[1].sum().backward()
+    torch.testing.assert_close(back.grad, adjacency.a.to_dense()[1].view(2, 1).expand(2, 2))
+
+
+def test_isolated_nodes_keep_their_own_features():
+    adjacency = Adjacency(torch.empty(2, 0, dtype=torch.long), 3).normalized()
+    torch.testing.assert_close(adjacency.a.to_dense(), torch.eye(3))
+
+
+@pytest.mark.parametrize("activation", ["relu", "elu", "prelu"])
+def test_two_layers_equal_the_formula_gradients_included(graph, activation):
+    n, edge_index, weight = graph
+    x = torch.randn(n, 6, generator=gen(6))
+    gcn = GCN(6, (5, 3), activation=activation, generator=gen(7))
+    h = gcn(x, Adjacency(edge_index, n, weight).normalized())
+
+    a = dense_normalized(n, edge_index, weight)
+    sigma = {"relu": torch.relu, "elu": torch.nn.functional.elu, "prelu": lambda t: torch.where(t > 0, t, 0.25 * t)}
+    w1, w2 = (layer.weight.detach().double().requires_grad_() for layer in gcn.layers)
+    twin = sigma[activation](a @ sigma[activation](a @ x.double() @ w1) @ w2)
+    torch.testing.assert_close(h.double(), twin, rtol=1e-4, atol=1e-5)
+    h.square().sum().backward()
+    twin.square().sum().backward()
+    torch.testing.assert_close(gcn.layers[0].weight.grad.double(), w1.grad, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(gcn.layers[1].weight.grad.double(), w2.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_sparse_features_give_the_dense_result_masked_or_not(graph):
+    n, edge_index, _ = graph
+    x = (torch.rand(n, 50, generator=gen(8)) < 0.05).float()
+    sparse = sparse_if_faster(x)
+    assert isinstance(sparse, SparseMatrix)
+    assert sparse_if_faster(x + 1) is not None
+    assert isinstance(sparse_if_faster(x + 1), torch.Tensor)
+    adjacency = Adjacency(edge_index, n).normalized()
+    mask = (torch.arange(50) % 3 > 0).float()
+    gcn = GCN(50, (4, 4), generator=gen(9))
+    for m in (None, mask):
+        gcn.zero_grad()
+        gcn(x if m is None else x * m, adjacency).sum().backward()
+        dense_grad = gcn.layers[0].weight.grad.clone()
+        gcn.zero_grad()
+        gcn(sparse, adjacency, m).sum().backward()
+        torch.testing.assert_close(gcn.layers[0].weight.grad, dense_grad if m is None else dense_grad * m[:, None])
+        torch.testing.assert_close(gcn(sparse, adjacency, m), gcn(x if m is None else x * m, adjacency))
+
+
+def test_batch_norm_comes_before_the_activation(graph):
+    n, edge_index, _ = graph
+    gcn = GCN(6, (5, 5), norm="batch", activation="elu", generator=gen(10))
+    x = torch.randn(n, 6, generator=gen(11))
+    adjacency = Adjacency(edge_index, n).normalized()
+    inner = adjacency @ (x @ gcn.layers[0].weight)
+    expected = torch.nn.functional.elu((inner - inner.mean(0)) / (inner.var(0, correction=0) + 1e-5).sqrt())
+    torch.testing.assert_close(gcn.layers[0](x, adjacency), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_mlp_shares_the_gcns_very_weights(graph):
+    n, _, _ = graph
+    gcn = GCN(6, (5, 3), generator=gen(12))
+    mlp = MLP(gcn)
+    assert {id(p) for p in mlp.parameters()} == {id(p) for p in gcn.parameters()}
+    x = torch.randn(n, 6, generator=gen(13))
+    no_edges = Adjacency(torch.empty(2, 0, dtype=torch.long), n).normalized()
+    torch.testing.assert_close(mlp(x), gcn(x, no_edges))
+
+
+def test_a_seed_is_a_start_and_the_global_generator_is_left_alone(graph):
+    before = torch.random.get_rng_state()
+    a, b, c = (GCN(6, (5, 3), generator=gen(seed)) for seed in (1, 1, 2))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert torch.equal(a.layers[0].weight, b.layers[0].weight)
+    assert not torch.equal(a.layers[0].weight, c.layers[0].weight)

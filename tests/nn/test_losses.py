@@ -1,0 +1,124 @@
+"""Each loss against a plain float64 twin, written as the formula reads."""
+
+import math
+
+import pytest
+import torch
+
+from costa.nn import both_views_loss, cross_view_loss, self_contrast_loss
+
+KINDS = ["cross", "both", "both-printed", "self"]
+TAUS = [1.0, 0.4, 0.05, 0.01]
+
+
+def fast(kind, u, v, tau, mask=None):
+    if kind == "cross":
+        return cross_view_loss(u, v, tau, mask)
+    if kind == "self":
+        return self_contrast_loss(u, tau, mask)
+    return both_views_loss(u, v, tau, mask, include_self=kind == "both-printed")
+
+
+def plain(kind, u, v, tau):
+    """Row by row; shifted by 1/τ so that float64 does not overflow at τ = 0.01."""
+    u = u / u.norm(dim=1, keepdim=True)
+    v = v / v.norm(dim=1, keepdim=True)
+    k = len(u)
+
+    def e(a, b):
+        return torch.exp((a @ b - 1) / tau)
+
+    def one_way(u, v):
+        total = 0
+        for i in range(k):
+            if kind == "cross":
+                below = sum(e(u[i], v[j]) for j in range(k))
+            elif kind == "self":
+                below = 1 + sum(e(u[i], u[j]) for j in range(k) if j != i)
+            else:
+                printed = kind == "both-printed"
+                below = sum(e(u[i], v[j]) for j in range(k))
+                below = below + sum(e(u[i], u[j]) for j in range(k) if printed or j != i)
+            positive = 1.0 if kind == "self" else e(u[i], v[i])
+            total = total - torch.log(positive / below)
+        return total / k
+
+    return one_way(u, v) if kind == "self" else (one_way(u, v) + one_way(v, u)) / 2
+
+
+def rows(k, d, seed, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    u = torch.randn(k, d, generator=generator, dtype=dtype)
+    # A pair as training makes it, alike but not the same: at τ = 0.01 unrelated rows would all be at the limit.
+    v = u + 0.3 * torch.randn(k, d, generator=generator, dtype=dtype)
+    return u.requires_grad_(), v.requires_grad_()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tau", TAUS)
+def test_equals_the_plain_twin_in_float64_gradients_included(kind, tau):
+    u, v = rows(7, 5, seed=1)
+    ours, twin = fast(kind, u, v, tau), plain(kind, u, v, tau)
+    assert ours.item() == pytest.approx(twin.item(), rel=1e-9, abs=1e-12)
+    inputs = (u,) if kind == "self" else (u, v)
+    for a, b in zip(torch.autograd.grad(ours, inputs), torch.autograd.grad(twin, inputs), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_is_stable_in_float32_at_the_smallest_tau(kind):
+    u, v = rows(40, 16, seed=2, dtype=torch.float32)
+    loss = fast(kind, u, v, 0.01)
+    exact = fast(kind, u.detach().double().requires_grad_(), v.detach().double(), 0.01)
+    assert loss.item() == pytest.approx(exact.item(), rel=1e-4, abs=1e-4)
+    loss.backward()
+    assert u.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["cross", "both", "self"])
+def test_one_row_has_no_loss_and_no_gradient(kind):
+    u, v = rows(1, 4, seed=3)
+    loss = fast(kind, u, v, 0.1)
+    assert loss.item() == pytest.approx(0, abs=1e-12)
+    loss.backward()
+    assert u.grad is None or u.grad.abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_masked_rows_are_as_if_they_were_not_there(kind):
+    u, v = rows(9, 5, seed=4)
+    mask = torch.tensor([True, False, True, True, False, True, True, True, False])
+    masked, without = fast(kind, u, v, 0.2, mask), fast(kind, u[mask], v[mask], 0.2)
+    assert masked.item() == pytest.approx(without.item(), rel=1e-12)
+    (a,), (b,) = torch.autograd.grad(masked, (u,)), torch.autograd.grad(without, (u,))
+    torch.testing.assert_close(a, b)
+    assert (a[~mask] == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_masked_zero_row_leaves_no_huge_gradient(kind):
+    u, v = rows(6, 5, seed=5)
+    u.data[2] = v.data[2] = 0
+    fast(kind, u, v, 0.1, torch.arange(6) != 2).backward()
+    assert u.grad.abs().max() < 100
+    assert (u.grad[2] == 0).all()
+
+
+def test_no_row_that_counts_gives_zero():
+    u, v = rows(3, 2, seed=6)
+    for kind in KINDS:
+        assert fast(kind, u, v, 0.5, torch.zeros(3, dtype=torch.bool)).item() == 0
+
+
+def test_one_view_is_the_cross_loss_of_a_view_with_itself():
+    u, _ = rows(8, 4, seed=7)
+    one, two = self_contrast_loss(u, 0.3), cross_view_loss(u, u, 0.3)
+    assert one.item() == pytest.approx(two.item(), rel=1e-12)
+    (a,), (b,) = torch.autograd.grad(one, (u,)), torch.autograd.grad(two, (u,))
+    torch.testing.assert_close(a, b)
+
+
+def test_the_length_of_a_row_does_not_matter():
+    u, v = rows(5, 3, seed=8)
+    assert cross_view_loss(10 * u, v / 7, 0.5).item() == pytest.approx(cross_view_loss(u, v, 0.5).item())
+    assert not math.isclose(cross_view_loss(-u, v, 0.5).item(), cross_view_loss(u, v, 0.5).item())

@@ -1,0 +1,41 @@
+import pytest
+import torch
+
+from costa.nn import FeatureScaling, choose_scaling
+
+X = torch.tensor([[1.0, 3.0, 0.0], [0.0, 0.0, 0.0], [2.0, -6.0, 0.0]])
+
+
+def scaled(kind, x=X):
+    scaling = FeatureScaling(kind, x.size(1))
+    scaling.fit(x)
+    return scaling(x)
+
+
+def test_none_leaves_the_features_alone():
+    assert scaled("none") is X
+
+
+def test_rows_sum_to_one_and_zero_rows_stay():
+    torch.testing.assert_close(scaled("rows").abs().sum(1), torch.tensor([1.0, 0.0, 1.0]))
+
+
+def test_standard_centres_and_scales_and_a_constant_column_is_zero():
+    z = scaled("standard")
+    torch.testing.assert_close(z.mean(0), torch.zeros(3), atol=1e-6, rtol=0)
+    torch.testing.assert_close(z.std(0, correction=0), torch.tensor([1.0, 1.0, 0.0]))
+
+
+def test_a_new_graph_is_scaled_by_what_was_learned():
+    scaling = FeatureScaling("standard", 3)
+    scaling.fit(X)
+    fresh = FeatureScaling("standard", 3)
+    fresh.load_state_dict(scaling.state_dict())
+    torch.testing.assert_close(fresh(X[:1] + 5), (X[:1] + 5 - X.mean(0)) / scaling.std)
+
+
+@pytest.mark.parametrize(
+    ("x", "kind"), [(X, "standard"), (X.abs(), "rows"), (X.abs() / 6, "none"), ((X > 0).float(), "none")]
+)
+def test_auto_goes_by_the_range_of_the_values(x, kind):
+    assert choose_scaling(x) == kind
