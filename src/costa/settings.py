@@ -1,0 +1,245 @@
+"""Settings: frozen dataclasses, merged from layers, each value remembering where it came from.
+
+A method's settings are groups of values (``encoder.width``, ``sketch.ratio``, ``train.lr``…). They are merged from
+layers of rising precedence: the method's defaults < what is chosen from the graph < a preset < a file < ``--set``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from costa.errors import InputError
+
+S = TypeVar("S")
+
+Layer = tuple[str, Mapping[str, Any]]
+"""Where the values come from (shown to the user), and the values by dotted key."""
+
+
+def _require(ok: bool, key: str, value: object, rule: str) -> None:
+    if not ok:
+        raise InputError(f"{key} = {value!r} is out of range: {rule}.")
+
+
+@dataclass(frozen=True)
+class Features:
+    """What is done to the node features before the encoder sees them."""
+
+    scaling: Literal["auto", "none", "rows", "standard"] = "auto"
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The two-layer GCN. ``hidden`` is the first layer's width; 0 means the same as ``width``."""
+
+    width: int = 256
+    hidden: int = 0
+    activation: Literal["relu", "elu", "prelu"] = "relu"
+    norm: Literal["none", "batch"] = "none"
+
+    def __post_init__(self) -> None:
+        _require(self.width >= 1, "encoder.width", self.width, "at least 1")
+        _require(self.hidden >= 0, "encoder.hidden", self.hidden, "at least 1, or 0 for the same as encoder.width")
+
+
+@dataclass(frozen=True)
+class Head:
+    """The projection head θ, one hidden layer. ``width`` 0 means no head: Z = H̃."""
+
+    width: int = 256
+    activation: Literal["relu", "elu", "prelu"] = "elu"
+
+    def __post_init__(self) -> None:
+        _require(self.width >= 0, "head.width", self.width, "at least 1, or 0 for no head")
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """H̃ = PH + E. ``k`` is a number of rows, or 0 for ``ratio`` · n; ``density`` serves ``sparse`` alone.
+
+    ``kind = "none"`` takes the sketch away: every node is its own row (an ablation of the paper).
+    """
+
+    kind: Literal["gaussian", "rademacher", "sparse", "countsketch", "selection", "svd", "noise", "none"] = "gaussian"
+    ratio: float = 0.5
+    k: int = 0
+    density: float = 0.01
+    noise_std: float = 0.0
+    fixed: bool = False
+    center: bool = True
+    scaling: Literal["unbiased", "printed"] = "unbiased"
+
+    def __post_init__(self) -> None:
+        _require(self.ratio > 0, "sketch.ratio", self.ratio, "above 0 (above 1 samples up)")
+        _require(self.k >= 0, "sketch.k", self.k, "at least 1 row, or 0 to go by sketch.ratio")
+        _require(0 < self.density <= 1, "sketch.density", self.density, "above 0 and at most 1")
+        _require(self.noise_std >= 0, "sketch.noise_std", self.noise_std, "0 or more")
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Graph augmentation; one rate for all views, or one for each (``0.2,0.4``)."""
+
+    edges: Literal["drop", "permute"] = "drop"
+    edge_rate: tuple[float, ...] = (0.0,)
+    mask_rate: tuple[float, ...] = (0.0,)
+
+    def __post_init__(self) -> None:
+        for name in ("edge_rate", "mask_rate"):
+            rates = getattr(self, name)
+            _require(len(rates) in (1, 2), f"augment.{name}", rates, "one rate, or one for each of two views")
+            for rate in rates:
+                _require(0 <= rate < 1, f"augment.{name}", rate, "at least 0 and below 1")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The contrast of the sketched rows, at temperature τ."""
+
+    kind: Literal["cross", "both", "self"] = "cross"
+    tau: float = 0.5
+    include_self: bool = False
+
+    def __post_init__(self) -> None:
+        _require(self.tau >= 0.01, "loss.tau", self.tau, "at least 0.01")
+        if self.include_self and self.kind != "both":
+            raise InputError("loss.include_self belongs to loss.kind = both; leave it out or choose that loss.")
+
+
+@dataclass(frozen=True)
+class Train:
+    """Adam, full batch."""
+
+    epochs: int = 200
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require(self.epochs >= 1, "train.epochs", self.epochs, "at least 1")
+        _require(0 < self.lr < math.inf, "train.lr", self.lr, "above 0")
+        _require(self.weight_decay >= 0, "train.weight_decay", self.weight_decay, "0 or more")
+
+
+def flatten(settings: Any) -> dict[str, Any]:
+    """The values by dotted key.
+
+    >>> from costa.methods.floors import RawSettings
+    >>> flatten(RawSettings())
+    {'features.scaling': 'auto'}
+    """
+    return {
+        f"{group.name}.{item.name}": getattr(getattr(settings, group.name), item.name)
+        for group in dataclasses.fields(settings)
+        for item in dataclasses.fields(getattr(settings, group.name))
+    }
+
+
+def nested_to_flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables, as TOML has them, to dotted keys.
+
+    >>> nested_to_flat({"train": {"lr": 0.1}, "loss.tau": 0.4})
+    {'train.lr': 0.1, 'loss.tau': 0.4}
+    """
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            flat |= nested_to_flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
+    """``["sketch.ratio=0.5"]`` to ``{"sketch.ratio": "0.5"}``; the values are read by :func:`merge`."""
+    parsed = {}
+    for text in assignments:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise InputError(f"--set {text!r} is not of the form KEY=VALUE, such as --set sketch.ratio=0.5.")
+        parsed[key.strip()] = value.strip()
+    return parsed
+
+
+def merge(cls: type[S], layers: Iterable[Layer]) -> tuple[S, dict[str, str]]:
+    """Merge layers over the defaults of ``cls``, the later winning.
+
+    Args:
+        cls: A frozen dataclass of groups.
+        layers: (source, values) in rising precedence. Values may be strings, as ``--set`` gives them.
+
+    Returns:
+        The settings, and for each dotted key the source that decided it (``default`` where none did).
+
+    >>> from costa.methods.floors import RawSettings
+    >>> merge(RawSettings, [("--set", {"features.scaling": "rows"})])
+    (RawSettings(features=Features(scaling='rows')), {'features.scaling': '--set'})
+    """
+    groups = {item.name: typing.cast(type, _hints(cls)[item.name]) for item in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    kinds = {f"{name}.{key}": kind for name, group in groups.items() for key, kind in _hints(group).items()}
+    chosen: dict[str, Any] = {}
+    origins = dict.fromkeys(kinds, "default")
+    for source, values in layers:
+        for key, value in values.items():
+            if key not in kinds:
+                close = difflib.get_close_matches(key, kinds, n=1, cutoff=0.5)
+                hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(kinds)}."
+                raise InputError(f"Unknown setting {key!r} ({source}); {hint}")
+            chosen[key] = _read(value, kinds[key], key)
+            origins[key] = source
+    built = {
+        name: group(**{key.split(".", 1)[1]: value for key, value in chosen.items() if key.startswith(f"{name}.")})
+        for name, group in groups.items()
+    }
+    return cls(**built), origins
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _read(value: Any, kind: Any, key: str) -> Any:
+    """Read ``value``, a TOML value or the text of ``--set``, as ``kind``."""
+    try:
+        return _convert(value, kind)
+    except (TypeError, ValueError):
+        raise InputError(f"{key} = {value!r} is not {_describe(kind)}.") from None
+
+
+def _convert(value: Any, kind: Any) -> Any:
+    origin = typing.get_origin(kind)
+    if origin is Literal:
+        if value not in typing.get_args(kind):
+            raise ValueError
+        return value
+    if origin is tuple:
+        items = value.split(",") if isinstance(value, str) else value
+        return tuple(_convert(item, float) for item in (items if isinstance(items, list | tuple) else [items]))
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        return {"true": True, "false": False}[str(value).lower()]
+    if isinstance(value, bool):
+        raise TypeError
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError
+    if kind is int:
+        if number != int(number):
+            raise ValueError
+        return int(number)
+    return number
+
+
+def _describe(kind: Any) -> str:
+    if typing.get_origin(kind) is Literal:
+        return "one of " + ", ".join(typing.get_args(kind))
+    if isinstance(kind, types.GenericAlias):
+        return "a number, or two separated by a comma"
+    return {bool: "true or false", int: "a whole number", float: "a number"}[kind]
