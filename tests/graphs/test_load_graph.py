@@ -1,0 +1,81 @@
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from costa.errors import InputError
+from costa.graphs import BENCHMARKS, load_graph
+
+
+def write_folder(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "edges.csv").write_text("source,target\n0,1\n1,2\n")
+    np.save(folder / "features.npy", np.eye(3))
+    return folder
+
+
+def test_names_win_and_a_path_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path / "digits")
+    monkeypatch.chdir(tmp_path)
+    assert load_graph("digits").num_nodes == 1797
+    for path in ("./digits", str(tmp_path / "digits"), Path("digits")):
+        graph = load_graph(path)
+        assert graph.num_nodes == 3
+        assert graph.name == "digits"
+    monkeypatch.chdir(tmp_path / "digits")
+    assert load_graph(".").name == "digits"
+
+
+def test_by_name_from_a_data_folder(data_dir: Path) -> None:
+    graph = load_graph("cora", data_dir=data_dir)
+    assert (graph.num_nodes, graph.name) == (2708, "cora")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("coraa", "cora"), ("Cora", "cora"), ("Photo", "amazon-photo"), ("computers", "amazon-computers")],
+)
+def test_an_unknown_name_names_the_known_and_the_nearest(given: str, meant: str) -> None:
+    with pytest.raises(InputError) as error:
+        load_graph(given)
+    sentence = str(error.value)
+    assert f"did you mean {meant!r}" in sentence
+    assert all(benchmark.name in sentence for benchmark in BENCHMARKS)
+
+
+def test_nothing_near_gives_no_suggestion() -> None:
+    with pytest.raises(InputError, match=r"unknown graph '/no/such/xyzzy': give") as error:
+        load_graph("/no/such/xyzzy")
+    assert "did you mean" not in str(error.value)
+
+
+def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\n")
+    with pytest.raises(InputError, match="is a file"):
+        load_graph(tmp_path / "edges.csv")
+
+
+@pytest.mark.parametrize("name", ["cora", "digits"])
+def test_a_data_folder_that_does_not_exist(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere' does not exist"):
+        load_graph(name, data_dir=tmp_path / "nowhere")
+
+
+def test_a_folder_is_checked_as_a_graph(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "mine")
+    (folder / "edges.csv").write_text("source,target\n")
+    np.save(folder / "features.npy", np.ones((1, 3)))
+    with pytest.raises(InputError, match="at least 2 nodes"):
+        load_graph(folder)
+
+
+def test_the_global_generators_are_left_as_found(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "mine")
+    before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
+    load_graph("digits")
+    load_graph(folder)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
+    assert random.getstate() == before[2]
