@@ -1,0 +1,165 @@
+"""Graph augmentation on plain tensors: dropped edges, rewired edges, masked attributes.
+
+Graphs are undirected, and an undirected edge is a pair of entries (u, v), (v, u) of `edge_index`. Whatever happens to
+an edge happens to both of its directions, so Â stays symmetric (and the backward product of a GCN can reuse it).
+
+Random numbers are drawn on the generator's device and moved to where they are needed, so a CPU generator gives the
+same augmentation on either device.
+"""
+
+import torch
+from torch import Tensor
+from torch_geometric.utils import to_undirected
+
+from costa.errors import InputError
+
+
+def edge_ids(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """For each entry of `edge_index` the id of its undirected edge, the same for (u, v) and (v, u).
+
+    Ids are 0, 1, … without gaps, and copies of one edge share an id. This sorts the edges: compute it once for a
+    graph, and give it to `keep_mask` in every epoch.
+
+    Example:
+        >>> edge_ids(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
+        tensor([0, 0, 1, 1])
+    """
+    _check_edges(edge_index, num_nodes)
+    low, high = edge_index.long().aminmax(dim=0)
+    return torch.unique(low * num_nodes + high, return_inverse=True)[1]
+
+
+def keep_mask(ids: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    """Mask over entries: each undirected edge stays with probability 1 − `rate`, independently of the others.
+
+    Args:
+        ids: What `edge_ids` returned.
+        rate: The probability that an edge is dropped, 0 ≤ rate < 1.
+        generator: The source of randomness.
+    """
+    _check_rate(rate)
+    # One number an entry is more than one an edge, but needs no look at the largest id, which a GPU would wait for.
+    u = torch.rand(ids.shape, generator=generator, device=generator.device).to(ids.device)
+    return u[ids] >= rate
+
+
+def drop_edges(
+    edge_index: Tensor,
+    rate: float,
+    *,
+    num_nodes: int,
+    edge_weight: Tensor | None = None,
+    generator: torch.Generator,
+) -> tuple[Tensor, Tensor | None]:
+    """Drop each undirected edge, both directions together, with probability `rate`, independently.
+
+    What stays keeps its order and its weight; self-loops are edges like any other. Rate 0 changes nothing.
+
+    Args:
+        edge_index: 2 × entries.
+        rate: 0 ≤ rate < 1.
+        num_nodes: The number of nodes n.
+        edge_weight: One weight an entry, or None.
+        generator: The source of randomness.
+
+    Returns:
+        The edges and the weights that stay (None where none were given).
+    """
+    kept = keep_mask(edge_ids(edge_index, num_nodes), rate, generator)
+    return edge_index[:, kept], None if edge_weight is None else edge_weight[kept]
+
+
+def permute_edges(
+    edge_index: Tensor,
+    rate: float,
+    *,
+    num_nodes: int,
+    edge_weight: Tensor | None = None,
+    generator: torch.Generator,
+) -> tuple[Tensor, Tensor | None]:
+    """Rewire a fraction of the undirected edges: edge permutation.
+
+    The law: each distinct undirected edge, independently and with probability `rate`, is removed, and in its place
+    comes an edge between u, uniform over the nodes, and v, uniform over the others, with the removed edge's weight.
+    No self-loop is introduced; one that was there is an edge like any other. A new edge may fall on an edge that
+    stayed, or on another new one (or be the one removed): they merge into one edge of the larger weight, so a graph
+    of weights one stays a graph of weights one, and the number of edges never grows.
+
+    Args:
+        edge_index: 2 × entries.
+        rate: 0 ≤ rate < 1.
+        num_nodes: The number of nodes n, at least 2.
+        edge_weight: One weight an entry, or None. Where entries of one undirected edge differ, the larger counts.
+        generator: The source of randomness.
+
+    Returns:
+        The edges, both directions of each, sorted and without duplicates; and their weights (None where none were
+        given).
+    """
+    _check_rate(rate)
+    _check_edges(edge_index, num_nodes)
+    if num_nodes < 2:
+        raise InputError(f"edge permutation needs at least two nodes to connect, and the graph has {num_nodes}.")
+    weight = torch.ones_like(edge_index[0]) if edge_weight is None else edge_weight
+    edge_index, weight = to_undirected(edge_index, weight, num_nodes=num_nodes, reduce="max")
+    once = edge_index[0] <= edge_index[1]
+    edges, weight = edge_index[:, once], weight[once]
+
+    replaced = torch.rand(weight.shape, generator=generator, device=generator.device) < rate
+    u = torch.randint(0, num_nodes, weight.shape, generator=generator, device=generator.device)
+    # A step of 1 … n − 1 around the circle of nodes is uniform over the others.
+    step = torch.randint(1, num_nodes, weight.shape, generator=generator, device=generator.device)
+    new = torch.stack([u, (u + step) % num_nodes])
+    edges = torch.where(replaced.to(edges.device), new.to(edges.device, edges.dtype), edges)
+
+    edges, weight = to_undirected(edges, weight, num_nodes=num_nodes, reduce="max")
+    return edges, None if edge_weight is None else weight
+
+
+def mask_attributes(
+    num_features: int,
+    rate: float,
+    *,
+    generator: torch.Generator,
+    device: torch.device | str | None = None,
+    rescale: bool = False,
+) -> Tensor:
+    """m, 0 with probability `rate` and else 1, one entry a feature: X·diag(m) masks columns for all nodes at once.
+
+    Since X·diag(m)·W = X·(diag(m)·W), multiplying the rows of the first weight matrix by m does the same, and X, a
+    constant (sparse) matrix, is never touched. For a dense X, ``x * m`` is enough.
+
+    Args:
+        num_features: The number of columns of X.
+        rate: 0 ≤ rate < 1.
+        generator: The source of randomness.
+        device: Where m shall be; the generator's device by default.
+        rescale: Divide m by 1 − `rate`, so that E[X·diag(m)] = X.
+
+    Example:
+        >>> mask_attributes(6, 0.5, generator=torch.Generator().manual_seed(0))
+        tensor([0., 1., 0., 0., 0., 1.])
+    """
+    _check_rate(rate)
+    u = torch.rand(num_features, generator=generator, device=generator.device)
+    mask = (u >= rate).to(u.dtype)
+    return (mask / (1 - rate) if rescale else mask).to(generator.device if device is None else device)
+
+
+def _check_rate(rate: float) -> None:
+    if not 0 <= rate < 1:
+        raise InputError(f"the rate of an augmentation must be at least 0 and below 1, not {rate!r}.")
+
+
+def _check_edges(edge_index: Tensor, num_nodes: int) -> None:
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
+        raise InputError(
+            f"edge_index must hold whole numbers in two rows, not {edge_index.dtype} of shape "
+            f"{tuple(edge_index.shape)}."
+        )
+    if edge_index.numel():
+        first, last = int(edge_index.min()), int(edge_index.max())
+        if first < 0 or last >= num_nodes:
+            raise InputError(
+                f"edge_index names the nodes {first} to {last}, but num_nodes={num_nodes} allows 0 to {num_nodes - 1}."
+            )

@@ -1,0 +1,293 @@
+"""Graph augmentation: both directions together, the stated law, and nothing else touched."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from torch import Tensor
+
+from costa.augment.topology import drop_edges, edge_ids, keep_mask, mask_attributes, permute_edges
+from costa.errors import InputError
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Thousands of tiny products: on a busy machine, waiting for a second thread costs more than the work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def generator(seed: int = 0, device: str = "cpu") -> torch.Generator:
+    return torch.Generator(device=device).manual_seed(seed)
+
+
+def undirected(pairs: list[tuple[int, int]]) -> Tensor:
+    """Both directions of each pair; a self-loop once."""
+    entries = [entry for u, v in pairs for entry in dict.fromkeys([(u, v), (v, u)])]
+    return torch.tensor(entries, dtype=torch.long).reshape(-1, 2).T
+
+
+def pairs_of(edge_index: Tensor) -> set[tuple[int, int]]:
+    return {(u, v) for u, v in edge_index.T.tolist()}
+
+
+def ring(n: int) -> Tensor:
+    return undirected([(i, (i + 1) % n) for i in range(n)])
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[Tensor, int]:
+    """An undirected graph of 2 … 12 nodes, perhaps with self-loops and duplicates, its entries shuffled."""
+    n = draw(st.integers(2, 12))
+    node = st.integers(0, n - 1)
+    edge_index = undirected(draw(st.lists(st.tuples(node, node), max_size=25)))
+    order = torch.randperm(edge_index.shape[1], generator=generator(draw(st.integers(0, 1000))))
+    return edge_index[:, order], n
+
+
+# --- dropping edges -------------------------------------------------------------------------------------------
+
+
+@given(graph=graphs())
+@settings(max_examples=60, deadline=None)
+def test_ids_are_those_of_undirected_edges(graph: tuple[Tensor, int]) -> None:
+    edge_index, n = graph
+    ids = edge_ids(edge_index, n).tolist()
+    edges = [tuple(sorted(entry)) for entry in edge_index.T.tolist()]
+    assert len(set(zip(ids, edges, strict=True))) == len(set(edges)) == len(set(ids))
+    assert sorted(set(ids)) == list(range(len(set(edges))))
+
+
+@given(graph=graphs(), rate=st.floats(0, 0.99), seed=st.integers(0, 2**31))
+@settings(max_examples=60, deadline=None)
+def test_dropping_keeps_the_graph_symmetric(graph: tuple[Tensor, int], rate: float, seed: int) -> None:
+    edge_index, n = graph
+    weight = torch.arange(edge_index.shape[1], dtype=torch.float32)
+    kept, kept_weight = drop_edges(edge_index, rate, num_nodes=n, edge_weight=weight, generator=generator(seed))
+    assert kept_weight is not None
+    assert torch.equal(kept, edge_index[:, kept_weight.long()])  # the order, and each weight with its entry
+    assert (kept_weight.diff() > 0).all()
+    assert pairs_of(kept) == pairs_of(kept.flip(0))
+    dropped = pairs_of(edge_index) - pairs_of(kept)
+    assert dropped == {(v, u) for u, v in dropped}
+
+    without, none = drop_edges(edge_index, rate, num_nodes=n, generator=generator(seed))
+    assert none is None
+    assert torch.equal(without, kept)
+
+
+@given(graph=graphs())
+@settings(max_examples=20, deadline=None)
+def test_rate_zero_changes_nothing(graph: tuple[Tensor, int]) -> None:
+    edge_index, n = graph
+    kept, _ = drop_edges(edge_index, 0.0, num_nodes=n, generator=generator())
+    assert torch.equal(kept, edge_index)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_dropping_is_bernoulli_for_each_edge(rate: float) -> None:
+    n, draws = 50, 400
+    edge_index, source = ring(n), generator(3)
+    ids = edge_ids(edge_index, n)
+    forward = edge_index[1] == (edge_index[0] + 1) % n
+    kept = torch.stack([keep_mask(ids, rate, source)[forward] for _ in range(draws)])
+    assert stats.binomtest(int(kept.sum()), draws * n, 1 - rate).pvalue > 1e-4
+    # Independent edges: the number kept in one draw is binomial, so its variance is n·rate·(1 − rate).
+    dispersion = kept.sum(dim=1).double().var() * (draws - 1) / (n * rate * (1 - rate))
+    assert 1e-4 < stats.chi2.sf(float(dispersion), draws - 1) < 1 - 1e-4
+
+
+# --- rewiring -------------------------------------------------------------------------------------------------
+
+
+@given(graph=graphs(), rate=st.floats(0, 0.99), seed=st.integers(0, 2**31))
+@settings(max_examples=80, deadline=None)
+def test_rewiring_gives_a_simple_undirected_graph(graph: tuple[Tensor, int], rate: float, seed: int) -> None:
+    edge_index, n = graph
+    new, none = permute_edges(edge_index, rate, num_nodes=n, generator=generator(seed))
+    assert none is None
+    assert new.dtype == edge_index.dtype
+    entries = [tuple(entry) for entry in new.T.tolist()]
+    assert entries == sorted(set(entries))
+    assert pairs_of(new) == pairs_of(new.flip(0))
+    assert all(0 <= node < n for entry in entries for node in entry)
+    loops = {entry for entry in pairs_of(new) if entry[0] == entry[1]}
+    assert loops <= pairs_of(edge_index)
+    before, after = ({tuple(sorted(entry)) for entry in pairs_of(e)} for e in (edge_index, new))
+    assert len(after) <= len(before)
+
+    ones = torch.ones(edge_index.shape[1])
+    weighted, weight = permute_edges(edge_index, rate, num_nodes=n, edge_weight=ones, generator=generator(seed))
+    assert torch.equal(weighted, new)
+    assert weight is not None
+    assert torch.equal(weight, torch.ones(new.shape[1]))
+
+
+def test_rewiring_at_rate_zero_only_sorts() -> None:
+    edge_index = undirected([(3, 1), (0, 2), (1, 3), (2, 2)])
+    new, _ = permute_edges(edge_index, 0.0, num_nodes=4, generator=generator())
+    assert new.T.tolist() == [[0, 2], [1, 3], [2, 0], [2, 2], [3, 1]]
+
+
+def test_rewiring_draws_uniform_pairs() -> None:
+    """One edge in 5 nodes: it stays with 1 − rate, else becomes each of the 10 pairs with rate/10."""
+    rate, draws, source = 0.6, 4000, generator(4)
+    edge_index = undirected([(1, 3)])
+    seen: Counter[tuple[int, int]] = Counter()
+    for _ in range(draws):
+        new, _ = permute_edges(edge_index, rate, num_nodes=5, generator=source)
+        assert new.shape == (2, 2)
+        seen[(int(new.min()), int(new.max()))] += 1
+    pairs = [(u, v) for u in range(5) for v in range(u + 1, 5)]
+    expected = [draws * (rate / 10 + (1 - rate) * (pair == (1, 3))) for pair in pairs]
+    assert stats.chisquare([seen[pair] for pair in pairs], expected).pvalue > 1e-4
+
+
+def test_rewiring_replaces_the_stated_fraction() -> None:
+    n, rate = 3000, 0.3
+    edge_index = ring(n)
+    new, _ = permute_edges(edge_index, rate, num_nodes=n, generator=generator(5))
+    stayed = len(pairs_of(edge_index) & pairs_of(new)) // 2
+    # A new edge is an old one with probability 2/(n − 1): less than one edge in all, far within the tolerance.
+    assert abs(stayed - n * (1 - rate)) <= 6 * math.sqrt(n * rate * (1 - rate)) + 2
+
+
+def test_weights_travel_with_their_edges() -> None:
+    n = 200
+    edge_index = ring(n)
+    weight = 1.0 + edge_ids(edge_index, n)
+    new, new_weight = permute_edges(edge_index, 0.5, num_nodes=n, edge_weight=weight, generator=generator(6))
+    assert new_weight is not None
+    old = {tuple(entry): w for entry, w in zip(edge_index.T.tolist(), weight.tolist(), strict=True)}
+    now = {tuple(entry): w for entry, w in zip(new.T.tolist(), new_weight.tolist(), strict=True)}
+    assert all(now[u, v] == now[v, u] for u, v in now)
+    assert all(now[entry] >= old[entry] for entry in now.keys() & old.keys())
+    counts = Counter(now.values())
+    assert set(counts) <= set(old.values())
+    assert set(counts.values()) == {2}  # each weight on one edge, in both directions
+    assert len(counts) > n - 20  # a few edges have merged
+
+
+def test_merged_edges_keep_the_larger_weight() -> None:
+    # Two nodes have one pair: whatever is rewired falls on it, and the two entries disagree to begin with.
+    edge_index = torch.tensor([[0, 1, 0], [1, 0, 0]])
+    weight = torch.tensor([2.0, 5.0, 9.0])
+    seen = set()
+    for seed in range(30):
+        new, new_weight = permute_edges(edge_index, 0.5, num_nodes=2, edge_weight=weight, generator=generator(seed))
+        assert new_weight is not None
+        seen.add((tuple(map(tuple, new.T.tolist())), tuple(new_weight.tolist())))
+    assert seen == {(((0, 0), (0, 1), (1, 0)), (9.0, 5.0, 5.0)), (((0, 1), (1, 0)), (9.0, 9.0))}
+
+
+# --- masking --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.7])
+def test_masks_are_bernoulli(rate: float) -> None:
+    mask = mask_attributes(20_000, rate, generator=generator(7))
+    assert set(mask.tolist()) <= {0.0, 1.0}
+    assert stats.binomtest(int(mask.sum()), 20_000, 1 - rate).pvalue > 1e-4
+    rescaled = mask_attributes(20_000, rate, generator=generator(7), rescale=True)
+    torch.testing.assert_close(rescaled, mask / (1 - rate))
+    assert abs(float(rescaled.mean()) - 1) <= 6 * math.sqrt(rate / (1 - rate) / 20_000) + 1e-6
+
+
+def test_masking_columns_is_masking_rows_of_the_weights() -> None:
+    x = torch.randn(9, 5, generator=generator(1), dtype=torch.float64)
+    w = torch.randn(5, 4, generator=generator(2), dtype=torch.float64)
+    mask = mask_attributes(5, 0.4, generator=generator(3), rescale=True)
+    assert 0 < int((mask == 0).sum()) < 5
+    torch.testing.assert_close((x * mask) @ w, x @ (mask[:, None] * w))
+
+
+# --- seeds, the global generator, refusals --------------------------------------------------------------------
+
+
+def test_seeds_decide_and_the_global_generator_is_left_as_found() -> None:
+    edge_index = ring(40)
+    before = torch.get_rng_state()
+
+    def augmented(seed: int) -> list[Tensor]:
+        source = generator(seed)
+        return [
+            drop_edges(edge_index, 0.4, num_nodes=40, generator=source)[0],
+            permute_edges(edge_index, 0.4, num_nodes=40, generator=source)[0],
+            mask_attributes(40, 0.4, generator=source),
+        ]
+
+    first, again, other = augmented(1), augmented(1), augmented(2)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_graph_without_edges() -> None:
+    none = torch.zeros(2, 0, dtype=torch.long)
+    assert edge_ids(none, 3).shape == (0,)
+    assert drop_edges(none, 0.5, num_nodes=3, generator=generator())[0].shape == (2, 0)
+    assert permute_edges(none, 0.5, num_nodes=3, generator=generator())[0].shape == (2, 0)
+    weighted = permute_edges(none, 0.5, num_nodes=3, edge_weight=torch.zeros(0), generator=generator())
+    assert [part.shape for part in weighted if part is not None] == [(2, 0), (0,)]
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5, math.nan])
+def test_rates_are_checked(rate: float) -> None:
+    edge_index = ring(4)
+    for call in (
+        lambda: drop_edges(edge_index, rate, num_nodes=4, generator=generator()),
+        lambda: permute_edges(edge_index, rate, num_nodes=4, generator=generator()),
+        lambda: mask_attributes(4, rate, generator=generator()),
+    ):
+        with pytest.raises(InputError, match="at least 0 and below 1"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("edge_index", "num_nodes", "sentence"),
+    [
+        (torch.tensor([[0, 3], [3, 0]]), 3, "names the nodes 0 to 3, but num_nodes=3 allows 0 to 2"),
+        (torch.tensor([[0, -1], [-1, 0]]), 3, "names the nodes -1 to 0"),
+        (torch.tensor([0, 1]), 3, "two rows"),
+        (torch.zeros(2, 3), 3, "whole numbers"),
+    ],
+)
+def test_edges_are_checked(edge_index: Tensor, num_nodes: int, sentence: str) -> None:
+    for call in (drop_edges, permute_edges):
+        with pytest.raises(InputError, match=sentence):
+            call(edge_index, 0.5, num_nodes=num_nodes, generator=generator())
+
+
+def test_rewiring_needs_two_nodes() -> None:
+    with pytest.raises(InputError, match="at least two nodes"):
+        permute_edges(torch.tensor([[0], [0]]), 0.5, num_nodes=1, generator=generator())
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize("source", ["cpu", "cuda"])
+def test_cuda_edges_and_masks(source: str) -> None:
+    n = 300
+    edge_index, weight = ring(n), torch.rand(2 * n, generator=generator(1))
+    for augment in (drop_edges, permute_edges):
+        edges, weights = augment(
+            edge_index.cuda(), 0.4, num_nodes=n, edge_weight=weight.cuda(), generator=generator(2, source)
+        )
+        assert weights is not None
+        assert edges.is_cuda
+        assert weights.is_cuda
+        assert pairs_of(edges) == pairs_of(edges.flip(0))
+        if source == "cpu":
+            on_cpu, weights_on_cpu = augment(edge_index, 0.4, num_nodes=n, edge_weight=weight, generator=generator(2))
+            assert torch.equal(edges.cpu(), on_cpu)
+            assert torch.equal(weights.cpu(), weights_on_cpu)
+    assert mask_attributes(9, 0.5, generator=generator(3, source), device="cuda").is_cuda
