@@ -41,19 +41,15 @@ Example:
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import math
 import numbers
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from costa.augment.projection import Buckets, Dense, Identity, Projection, Selection, Sparse
 from costa.errors import InputError
 
 
@@ -64,188 +60,10 @@ def _number(what: str, value: object) -> float:
     return float(value)
 
 
-# --- P in the form that is cheapest to apply ------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Projection(ABC):
-    """P, k × n, as it is applied: with its scale."""
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """(k, n)."""
-
-    @property
-    def occupied(self) -> Tensor | None:
-        """Mask of the rows that hold a non-zero; None where all do by construction."""
-        return None
-
-    @abstractmethod
-    def product(self, h: Tensor) -> Tensor:
-        """PH, with gradients to H."""
-
-    @abstractmethod
-    def dense(self) -> Tensor:
-        """P written out, k × n."""
-
-    def to(self, like: Tensor) -> Self:
-        """The same P on the device of `like`, its values in the dtype of `like`."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
-        moved = {
-            name: tensor.to(like.device, like.dtype if tensor.is_floating_point() else tensor.dtype)
-            for name, tensor in tensors.items()
-        }
-        if all(moved[name] is tensor for name, tensor in tensors.items()):
-            return self  # and with it what was cached
-        return dataclasses.replace(self, **moved)
-
-
-@dataclass(frozen=True, eq=False)
-class _Dense(_Projection):
-    """P as a plain matrix."""
-
-    values: Tensor
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.values.shape[0], self.values.shape[1]
-
-    def product(self, h: Tensor) -> Tensor:
-        return self.values @ h
-
-    def dense(self) -> Tensor:
-        return self.values
-
-
-@dataclass(frozen=True, eq=False)
-class _Sparse(_Projection):
-    """P in compressed rows: row r holds `values[j]` at `columns[j]` for offsets[r] ≤ j < offsets[r + 1]."""
-
-    offsets: Tensor
-    columns: Tensor
-    values: Tensor
-    n: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.offsets.numel() - 1, self.n
-
-    @property
-    def occupied(self) -> Tensor:
-        return self.offsets[1:] > self.offsets[:-1]
-
-    @property
-    def row_of_entry(self) -> Tensor:
-        """The row of every stored entry."""
-        entries = torch.arange(self.columns.numel(), device=self.offsets.device)
-        return torch.searchsorted(self.offsets, entries, right=True) - 1
-
-    @cached_property
-    def transposed(self) -> _Sparse:
-        """Pᵀ in compressed rows, made once: the backward product of every view uses it."""
-        columns, order = self.columns.sort(stable=True)
-        bounds = torch.arange(self.n + 1, device=columns.device)
-        return _Sparse(torch.searchsorted(columns, bounds), self.row_of_entry[order], self.values[order], self.shape[0])
-
-    def product(self, h: Tensor) -> Tensor:
-        return _SparseProduct.apply(h, self)
-
-    def dense(self) -> Tensor:
-        p = self.values.new_zeros(self.shape)
-        p[self.row_of_entry, self.columns] = self.values
-        return p
-
-
-class _SparseProduct(torch.autograd.Function):
-    """PH with the backward Pᵀ·grad, both as weighted sums of gathered rows that are never stored."""
-
-    @staticmethod
-    def forward(ctx: Any, h: Tensor, p: _Sparse) -> Tensor:
-        ctx.p = p
-        # embedding_bag is the CSR product that exists on both devices, without the beta warnings of torch.sparse.
-        return F.embedding_bag(
-            p.columns,
-            h.contiguous(),
-            p.offsets,
-            mode="sum",
-            per_sample_weights=p.values,
-            include_last_offset=True,
-        )
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return _SparseProduct.apply(grads[0], ctx.p.transposed), None
-
-
-@dataclass(frozen=True, eq=False)
-class _Buckets(_Projection):
-    """P with one entry in each column: column i holds `signs[i]` in row `buckets[i]`."""
-
-    buckets: Tensor
-    signs: Tensor
-    k: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.k, self.buckets.numel()
-
-    @property
-    def occupied(self) -> Tensor:
-        return self.buckets.new_zeros(self.k, dtype=torch.bool).index_fill(0, self.buckets, True)
-
-    def product(self, h: Tensor) -> Tensor:
-        return h.new_zeros(self.k, h.shape[1]).index_add(0, self.buckets, self.signs[:, None] * h)
-
-    def dense(self) -> Tensor:
-        p = self.signs.new_zeros(self.shape)
-        p[self.buckets, torch.arange(self.shape[1], device=p.device)] = self.signs
-        return p
-
-
-@dataclass(frozen=True, eq=False)
-class _Selection(_Projection):
-    """P with one entry in each row: row r holds `scales[r]` at column `chosen[r]`."""
-
-    chosen: Tensor
-    scales: Tensor
-    n: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.chosen.numel(), self.n
-
-    def product(self, h: Tensor) -> Tensor:
-        return self.scales[:, None] * h.index_select(0, self.chosen)
-
-    def dense(self) -> Tensor:
-        p = self.scales.new_zeros(self.shape)
-        p[torch.arange(self.shape[0], device=p.device), self.chosen] = self.scales
-        return p
-
-
-@dataclass(frozen=True, eq=False)
-class _Identity(_Projection):
-    """P = I, n × n; the diagonal is kept as n ones for its device and dtype."""
-
-    diagonal: Tensor
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.diagonal.numel(), self.diagonal.numel()
-
-    def product(self, h: Tensor) -> Tensor:
-        return h
-
-    def dense(self) -> Tensor:
-        return self.diagonal.diag()
-
-
 class Draw:
     """One draw of a sketch: P and, with every `apply`, a fresh E."""
 
-    def __init__(self, p: _Projection, *, center: bool, noise_std: float, generator: torch.Generator) -> None:
+    def __init__(self, p: Projection, *, center: bool, noise_std: float, generator: torch.Generator) -> None:
         self._p = p
         self._center = center
         self._noise_std = noise_std
@@ -296,9 +114,6 @@ def _check_features(h: Tensor) -> None:
         raise InputError(
             f"a sketch takes H as a floating-point matrix of one row a node, not {h.dtype} of shape {tuple(h.shape)}."
         )
-
-
-# --- the sketches ---------------------------------------------------------------------------------------------
 
 
 class SketchSettings(TypedDict, total=False):
@@ -366,7 +181,7 @@ class Sketch(nn.Module):
         self.center = center
         self.generator = generator
         self._own_generator: torch.Generator | None = None
-        self._kept: _Projection | None = None
+        self._kept: Projection | None = None
 
     def rows(self, n: int) -> int:
         """The number of rows k of H̃ for an H of n rows."""
@@ -424,7 +239,7 @@ class Sketch(nn.Module):
             self._own_generator.seed()
         return self._own_generator
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> _Projection:
+    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
         """P for `h`, which is detached, and centred where it matters; on whichever device is handy."""
         raise NotImplementedError
 
@@ -434,9 +249,9 @@ class RandomProjection(Sketch):
 
     name = "gaussian"
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> _Projection:
+    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
         p = torch.randn(k, h.shape[0], generator=generator, device=generator.device, dtype=h.dtype)
-        return _Dense(p.mul_(1 / math.sqrt(k)))
+        return Dense(p.mul_(1 / math.sqrt(k)))
 
 
 class RademacherProjection(Sketch):
@@ -444,9 +259,9 @@ class RademacherProjection(Sketch):
 
     name = "rademacher"
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> _Projection:
+    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
         p = _signs((k, h.shape[0]), generator, h.dtype)
-        return _Dense(p.mul_(1 / math.sqrt(k)))
+        return Dense(p.mul_(1 / math.sqrt(k)))
 
 
 class SparseProjection(Sketch):
@@ -467,12 +282,12 @@ class SparseProjection(Sketch):
             raise InputError(f"the density of a sparse sketch must be above 0 and at most 1, not {density!r}.")
         self.density = density
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> _Projection:
+    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
         n = h.shape[0]
         positions = _bernoulli_positions(k * n, self.density, generator)
         values = _signs(tuple(positions.shape), generator, h.dtype).mul_(1 / math.sqrt(self.density * k))
         row_starts = torch.arange(k + 1, device=positions.device) * n
-        return _Sparse(torch.searchsorted(positions, row_starts), positions % n, values, n)
+        return Sparse(torch.searchsorted(positions, row_starts), positions % n, values, n)
 
     def extra_repr(self) -> str:
         """The settings, as `repr` shows them."""
@@ -487,10 +302,10 @@ class CountSketch(Sketch):
 
     name = "countsketch"
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> _Projection:
+    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
         n = h.shape[0]
         buckets = torch.randint(0, k, (n,), generator=generator, device=generator.device)
-        return _Buckets(buckets, _signs((n,), generator, h.dtype), k)
+        return Buckets(buckets, _signs((n,), generator, h.dtype), k)
 
 
 class RowSelection(Sketch):
@@ -516,7 +331,7 @@ class RowSelection(Sketch):
             raise InputError(f"the scaling of row selection is 'unbiased' or 'printed', not {scaling!r}.")
         self.scaling = scaling
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> _Projection:
+    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
         norms = torch.linalg.vector_norm(h, dim=1, dtype=torch.float64)
         weights = norms if self.scaling == "printed" else norms.square()
         weights = torch.where(weights.sum() > 0, weights, torch.ones_like(weights))
@@ -527,7 +342,7 @@ class RowSelection(Sketch):
         u = torch.rand(k, generator=generator, device=generator.device, dtype=torch.float64).to(h.device) * total
         chosen = torch.searchsorted(cumulative, u, right=True).clamp_(max=h.shape[0] - 1)
         unbiased = (k * weights[chosen] / total).rsqrt()
-        return _Selection(chosen, torch.ones_like(u) if self.scaling == "printed" else unbiased, h.shape[0])
+        return Selection(chosen, torch.ones_like(u) if self.scaling == "printed" else unbiased, h.shape[0])
 
     def extra_repr(self) -> str:
         """The settings, as `repr` shows them."""
@@ -544,7 +359,7 @@ class SVDSketch(Sketch):
     name = "svd"
     depends_on_h = True
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> _Projection:
+    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
         n, d = h.shape
         most = min(n, d)
         if k > most:
@@ -559,7 +374,7 @@ class SVDSketch(Sketch):
         u = torch.linalg.svd(h.to(torch.promote_types(h.dtype, torch.float32)), full_matrices=False).U
         p = u[:, :k].T
         largest = p.gather(1, p.abs().argmax(dim=1, keepdim=True))
-        return _Dense(torch.where(largest < 0, -p, p))
+        return Dense(torch.where(largest < 0, -p, p))
 
 
 class NoiseInjection(Sketch):
@@ -593,8 +408,8 @@ class NoiseInjection(Sketch):
         """The number of rows of H̃: n, all of them."""
         return n
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> _Projection:
-        return _Identity(h.new_ones(k))
+    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
+        return Identity(h.new_ones(k))
 
     def extra_repr(self) -> str:
         """The settings, as `repr` shows them."""
