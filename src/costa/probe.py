@@ -1,0 +1,385 @@
+"""The judge: how well a linear classifier, or a clustering, does on frozen embeddings.
+
+The protocol decides more than the method, so it has a name, and the name travels with every number. It says which
+labelled nodes train, choose and test; the classifier is always the same: rows of Z scaled to length one,
+l2-regularised logistic regression, C from 2⁻¹⁰ … 2¹⁰, ties to the smallest C.
+
+What missing labels mean:
+
+- An unlabelled node (y < 0) is in no part of any split, and fractions are of the labelled nodes.
+- A class without a node in a training set is never predicted there; its test nodes count as errors, and its F1 is 0.
+- Macro-F1 is the mean over the classes present in the test set.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from costa.errors import InputError
+from costa.logistic import FitPredict, fit_predict, fit_predict_sklearn
+
+STRENGTHS = tuple(2.0**power for power in range(-10, 11))
+FOLDS = 5
+SOLVERS: Mapping[str, FitPredict] = {"torch": fit_predict, "sklearn": fit_predict_sklearn}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Which labelled nodes train, which choose C and which test.
+
+    Attributes:
+        name: What is printed beside every number.
+        train: Fraction of the labelled nodes that trains; None where the graph's own masks say.
+        validation: Fraction that chooses C; 0 where cross-validation inside ``train`` does.
+        test: Fraction that is tested on.
+        selection: How C is chosen, and what the tested classifier is then trained on: ``"validation"`` (chosen on
+            validation, trained on train), ``"cv"`` (5-fold cross-validation inside train, then all of it),
+            ``"refit"`` (chosen on validation, trained on train + validation) or ``"public"`` (as ``"validation"``,
+            on the graph's own masks).
+        label_fraction: Fraction of the labelled nodes that the tested classifier is trained on; None where the
+            graph's own masks say.
+        description: One line for a person.
+    """
+
+    name: str
+    train: float | None
+    validation: float | None
+    test: float | None
+    selection: Literal["validation", "cv", "refit", "public"]
+    label_fraction: float | None
+    description: str
+
+
+PROTOCOLS: Mapping[str, Protocol] = {
+    protocol.name: protocol
+    for protocol in (
+        Protocol(
+            "random-10-10-80", 0.1, 0.1, 0.8, "validation", 0.1,
+            "10% train, 10% choose C, 80% test (the default)",
+        ),
+        Protocol(
+            "random-10-90-cv", 0.1, 0.0, 0.9, "cv", 0.1,
+            "10% train and choose C by 5-fold cross-validation, 90% test (GRACE's)",
+        ),
+        Protocol(
+            "random-20-80", 0.1, 0.1, 0.8, "refit", 0.2,
+            "10% train, 10% choose C, then both train again, 80% test (BGRL's)",
+        ),
+        Protocol(
+            "random-10-80-10", 0.1, 0.8, 0.1, "validation", 0.1,
+            "10% train, 80% choose C, 10% test (what the released COSTA code does)",
+        ),
+        Protocol(
+            "random-2-2-96", 0.02, 0.02, 0.96, "validation", 0.02,
+            "2% train, 2% choose C, 96% test (few labels)",
+        ),
+        Protocol(
+            "public", None, None, None, "public", None,
+            "the graph's own masks: Planetoid's one split, WikiCS' twenty",
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Split:
+    """Node indices of one split, on the CPU; ``validation`` is empty where C is chosen by cross-validation."""
+
+    train: Tensor
+    validation: Tensor
+    test: Tensor
+
+
+@dataclass(frozen=True)
+class Score:
+    """A measure over the splits of a protocol, as fractions; ``std`` is the sample's (n − 1), and 0 for one split."""
+
+    mean: float
+    std: float
+    per_split: tuple[float, ...]
+    protocol: str
+
+    @classmethod
+    def of(cls, values: Sequence[float], protocol: str) -> "Score":
+        """The score of the given values, one a split.
+
+        Example:
+            >>> print(Score.of([0.80, 0.82, 0.81], "random-10-10-80"))
+            81.0 ± 1.0 % (random-10-10-80, 3 splits)
+        """
+        per_split = tuple(float(value) for value in values)
+        std = float(np.std(per_split, ddof=1)) if len(per_split) > 1 else 0.0
+        return cls(float(np.mean(per_split)), std, per_split, protocol)
+
+    @property
+    def percent(self) -> str:
+        """The mean and, where there is more than one split, ± the standard deviation, in percent."""
+        spread = f" ± {100 * self.std:.1f}" if len(self.per_split) > 1 else ""
+        return f"{100 * self.mean:.1f}{spread} %"
+
+    def __str__(self) -> str:
+        return f"{self.percent} ({self.protocol}, {_count(len(self.per_split), 'split')})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """``mean``, ``std`` and ``per_split`` as plain numbers."""
+        return {"mean": self.mean, "std": self.std, "per_split": list(self.per_split)}
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What :func:`linear_probe` found.
+
+    Attributes:
+        protocol: The protocol's name.
+        label_fraction: Fraction of the labelled nodes that the tested classifiers were trained on.
+        accuracy: Test accuracy over the splits.
+        macro_f1: Macro-F1 over the splits.
+        chosen_c: The strength chosen in each split.
+    """
+
+    protocol: str
+    label_fraction: float
+    accuracy: Score
+    macro_f1: Score
+    chosen_c: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.protocol}, {_count(len(self.chosen_c), 'split')}: "
+            f"accuracy {self.accuracy.percent}, macro-F1 {self.macro_f1.percent}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of ``probes`` in ``metrics.json``; accuracies are fractions."""
+        return {
+            "protocol": self.protocol,
+            "label_fraction": self.label_fraction,
+            "accuracy": self.accuracy.to_dict(),
+            "macro_f1": self.macro_f1.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Agreement of k-means clusters with the classes: normalised mutual information and adjusted Rand index."""
+
+    nmi: float
+    ari: float
+
+
+def splits(protocol: str, y: Tensor | np.ndarray | None, *, repeats: int = 20, masks: Any = None) -> list[Split]:
+    """The splits of a protocol; split r comes from its own generator, seeded with r, whatever ``repeats`` is.
+
+    Of N labelled nodes, train and validation take ⌊N·fraction⌋ each and test takes all that remain; nothing is
+    stratified. ``public`` takes the labelled nodes of the graph's own masks (of WikiCS, ``val_mask`` chooses C and
+    ``stopping_mask`` is unused).
+
+    Args:
+        protocol: A name in ``PROTOCOLS``.
+        y: The class of each node; negative means unlabelled.
+        repeats: How many splits; of ``public`` at most as many as the masks hold.
+        masks: For ``public``: the graph itself, or a dictionary, with ``train_mask``, ``val_mask`` and
+            ``test_mask``, each n or n × splits.
+
+    Example:
+        >>> split = splits("random-10-10-80", torch.arange(54) % 2, repeats=1)[0]
+        >>> len(split.train), len(split.validation), len(split.test)
+        (5, 5, 44)
+    """
+    if protocol not in PROTOCOLS:
+        raise InputError(f"There is no protocol '{protocol}'; choose one of: {', '.join(PROTOCOLS)}.")
+    if repeats < 1:
+        raise InputError(f"The number of splits, repeats, must be at least 1, not {repeats}.")
+    rule, label = PROTOCOLS[protocol], _labels(y)
+    labelled = (label >= 0).nonzero().squeeze(1)
+    if rule.train is None or rule.validation is None:
+        return _own_splits(label >= 0, masks)[:repeats]
+
+    smallest, part = (FOLDS, rule.train) if rule.selection == "cv" else (1, min(rule.train, rule.validation))
+    if len(labelled) * part < smallest:
+        raise InputError(
+            f"The protocol '{protocol}' needs at least {math.ceil(smallest / part)} labelled nodes and the graph has "
+            f"{len(labelled)}; label more nodes or choose another protocol."
+        )
+    # The fractions' nearest floats lie above them, so a product that should be whole never falls below.
+    sizes = [int(len(labelled) * rule.train), int(len(labelled) * rule.validation)]
+    sizes.append(len(labelled) - sum(sizes))
+    orders = (torch.randperm(len(labelled), generator=torch.Generator().manual_seed(r)) for r in range(repeats))
+    return [Split(*labelled[order].split(sizes)) for order in orders]
+
+
+def linear_probe(
+    z: Tensor | np.ndarray,
+    y: Tensor | np.ndarray | None,
+    protocol: str = "random-10-10-80",
+    *,
+    repeats: int = 20,
+    masks: Any = None,
+    solver: str = "torch",
+    device: torch.device | str | None = None,
+) -> ProbeResult:
+    """How well logistic regression on the embeddings Z predicts the classes of nodes it was not trained on.
+
+    Rows of Z are scaled to length one (zero rows stay zero). C·Σᵢ lossᵢ + ½‖W‖² is minimised, the intercept free,
+    for C in 2⁻¹⁰ … 2¹⁰; the C most accurate on validation, the smallest of equals, is tested.
+
+    Args:
+        z: Embeddings, n × d.
+        y: The class of each node, any integers; a node whose class is negative is unlabelled and takes no part.
+        protocol: A name in ``PROTOCOLS``.
+        repeats: How many splits; of ``public`` at most as many as the masks hold.
+        masks: For ``public``: the graph itself, or a dictionary, with ``train_mask``, ``val_mask`` and ``test_mask``.
+        solver: ``"torch"``, all strengths and splits at once, or ``"sklearn"``, the reference, one after the other.
+        device: Where ``"torch"`` computes; where ``z`` is unless given.
+
+    Example:
+        >>> y = torch.arange(300) % 3
+        >>> z = torch.eye(3)[y] + 0.01 * torch.randn(300, 3, generator=torch.Generator().manual_seed(0))
+        >>> print(linear_probe(z, y, repeats=5).accuracy)
+        100.0 ± 0.0 % (random-10-10-80, 5 splits)
+    """
+    if solver not in SOLVERS:
+        raise InputError(f"There is no solver '{solver}'; choose one of: {', '.join(SOLVERS)}.")
+    parts = splits(protocol, y, repeats=repeats, masks=masks)
+    rule, label = PROTOCOLS[protocol], _labels(y)
+    x = _unit_rows(z, len(label), device)
+    # An unlabelled node gets a class here like any other, and no split holds it.
+    classes = torch.searchsorted(label[label >= 0].unique(), label)
+
+    c = _choose(rule, parts, x, classes, SOLVERS[solver])
+    fit_on = [torch.cat([part.train, part.validation]) if rule.selection == "refit" else part.train for part in parts]
+    predicted = SOLVERS[solver](x, classes, fit_on, [part.test for part in parts], c[:, None])
+    scored = [(classes[part.test], classes_found[0]) for part, classes_found in zip(parts, predicted, strict=True)]
+    own_fraction = sum(len(rows) for rows in fit_on) / len(fit_on) / int((label >= 0).sum())
+    return ProbeResult(
+        protocol=protocol,
+        label_fraction=own_fraction if rule.label_fraction is None else rule.label_fraction,
+        accuracy=Score.of([(truth == found).double().mean().item() for truth, found in scored], protocol),
+        macro_f1=Score.of([_macro_f1(truth, found) for truth, found in scored], protocol),
+        chosen_c=tuple(c.tolist()),
+    )
+
+
+def cluster(z: Tensor | np.ndarray, y: Tensor | np.ndarray | None, *, seed: int = 0) -> Clustering:
+    """k-means on the rows of Z scaled to length one, k the number of classes, best of ten starts.
+
+    All nodes are clustered; the labelled ones are scored.
+
+    Example:
+        >>> cluster(torch.eye(3).repeat(10, 1), torch.arange(30) % 3)
+        Clustering(nmi=1.0, ari=1.0)
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+    label = _labels(y)
+    x = _unit_rows(z, len(label), "cpu")
+    labelled = label >= 0
+    truth = label[labelled].numpy()
+    found = KMeans(len(np.unique(truth)), n_init=10, random_state=seed).fit_predict(x.numpy())[labelled.numpy()]
+    return Clustering(float(normalized_mutual_info_score(truth, found)), float(adjusted_rand_score(truth, found)))
+
+
+def _choose(rule: Protocol, parts: Sequence[Split], x: Tensor, classes: Tensor, fit_predict: FitPredict) -> Tensor:
+    """The strength of each split: most accurate on held-out nodes (mean over the folds), the smallest of equals."""
+    if rule.selection == "cv":
+        held_out = [fold for part in parts for fold in _folds(part.train, classes)]
+    else:
+        held_out = [(part.train, part.validation) for part in parts]
+    fit_on, wanted = zip(*held_out, strict=True)
+    c = torch.tensor(STRENGTHS, dtype=torch.float64)
+    predicted = fit_predict(x, classes, fit_on, wanted, c.expand(len(fit_on), -1))
+    accuracy = [(found == classes[rows]).double().mean(-1) for found, rows in zip(predicted, wanted, strict=True)]
+    # Equal means may differ in the last bit, since the folds' accuracies are added in another order.
+    mean = torch.stack(accuracy).view(len(parts), -1, len(c)).mean(1).round(decimals=12)
+    return c[mean.argmax(-1)]
+
+
+def _folds(train: Tensor, classes: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """(fit on, held out) for each fold of a training set; its nodes are dealt out in turn, class after class."""
+    order = train[classes[train].argsort(stable=True)]
+    fold = torch.arange(len(order)) % FOLDS
+    return [(order[fold != k], order[fold == k]) for k in range(FOLDS)]
+
+
+def _macro_f1(truth: Tensor, found: Tensor) -> float:
+    """The mean over the classes in ``truth`` of F1 = 2·hits / (nodes of the class + nodes given the class)."""
+    size = int(torch.maximum(truth.max(), found.max())) + 1
+    hits, real, given = (part.bincount(minlength=size).double() for part in (truth[truth == found], truth, found))
+    return (2 * hits / (real + given))[real > 0].mean().item()
+
+
+def _own_splits(labelled: Tensor, masks: Any) -> list[Split]:
+    """The graph's own splits, from its train_mask, val_mask and test_mask (each n, or n × splits)."""
+    names = ("train_mask", "val_mask", "test_mask")
+    if masks is None or any(name not in masks or masks[name] is None for name in names):
+        raise InputError(
+            "The protocol 'public' needs the graph's own train_mask, val_mask and test_mask, which are not given; "
+            "choose a random protocol instead."
+        )
+    columns = [torch.as_tensor(masks[name]).cpu().bool() for name in names]
+    columns = [mask[:, None] if mask.dim() == 1 else mask for mask in columns]
+    count = max(mask.shape[1] for mask in columns)
+    for name, mask in zip(names, columns, strict=True):
+        if len(mask) != len(labelled) or mask.shape[1] not in (1, count):
+            raise InputError(
+                f"The {name} is {mask.shape[0]} × {mask.shape[1]} but should be {len(labelled)} × 1 or "
+                f"{len(labelled)} × {count}, a row for each node and a column for each split."
+            )
+    train, validation, test = (mask.expand(-1, count) & labelled[:, None] for mask in columns)
+    if ((train & validation) | (train & test) | (validation & test)).any():
+        raise InputError("The graph's train_mask, val_mask and test_mask share nodes; make them disjoint.")
+    if not all(mask.any(0).all() for mask in (train, validation, test)):
+        raise InputError(
+            "The graph's own masks leave a part of a split without labelled nodes; fill it or choose a random protocol."
+        )
+    return [
+        Split(*(mask[:, split].nonzero().squeeze(1) for mask in (train, validation, test))) for split in range(count)
+    ]
+
+
+def _labels(y: Tensor | np.ndarray | None) -> Tensor:
+    """The labels as a checked integer tensor on the CPU."""
+    if y is None:
+        raise InputError("The graph has no labels (y is None), so there is nothing to score embeddings against.")
+    label = torch.tensor(y) if isinstance(y, np.ndarray) else y.detach().cpu()
+    if label.dim() != 1 or label.is_floating_point():
+        kind = str(label.dtype).removeprefix("torch.")
+        raise InputError(f"The labels must be one integer a node, not {kind} of shape {tuple(label.shape)}.")
+    label = label.long()
+    count = len(label[label >= 0].unique())
+    if count < 2:
+        raise InputError(
+            "The graph has no labels (all are negative), so there is nothing to score embeddings against."
+            if count == 0
+            else "All labelled nodes are of one class, so there is nothing to tell apart; label nodes of another class."
+        )
+    return label
+
+
+def _unit_rows(z: Tensor | np.ndarray, nodes: int, device: torch.device | str | None) -> Tensor:
+    """The embeddings, checked, with rows of length one (zero rows stay zero)."""
+    x = torch.tensor(z) if isinstance(z, np.ndarray) else z.detach()
+    if x.dim() != 2 or len(x) != nodes or x.shape[1] == 0:
+        raise InputError(f"The embeddings must be {nodes} × d, a row for each label, not of shape {tuple(x.shape)}.")
+    if device is not None and torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise InputError("The probe was asked to run on CUDA, which this machine does not have; use device='cpu'.")
+    x = x.to(x.device if device is None else device)
+    x = x if x.dtype == torch.float64 else x.float()
+    if not (finite := x.isfinite().all(1)).all():
+        row = int((~finite).nonzero()[0])
+        raise InputError(f"The embeddings are not finite, first in row {row}; the model that made them has diverged.")
+    # Scaling by the largest entry first keeps the squares of very large and very small rows in range.
+    largest = x.abs().amax(1, keepdim=True)
+    x = x / largest.where(largest > 0, 1.0)
+    length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+    return x / length.where(length > 0, 1.0)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,392 @@
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score
+from threadpoolctl import threadpool_limits
+from torch_geometric.data import Data
+
+from costa import probe
+from costa.errors import InputError
+from costa.probe import PROTOCOLS, STRENGTHS, Clustering, Score, cluster, linear_probe, splits
+
+RANDOM = [name for name in PROTOCOLS if name != "public"]
+PERCENT = {
+    "random-10-10-80": (10, 10),
+    "random-10-90-cv": (10, 0),
+    "random-20-80": (10, 10),
+    "random-10-80-10": (10, 80),
+    "random-2-2-96": (2, 2),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Problems this small gain nothing from threads and, where others want the cores too, wait for them at length."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        yield
+    torch.set_num_threads(before)
+
+
+def blobs(n=400, classes=3, d=8, *, noise=0.6, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randint(classes, (n,), generator=generator)
+    return torch.eye(classes, d)[y] + noise * torch.randn(n, d, generator=generator), y
+
+
+def own_masks(n, columns=None):
+    """60% train, 20% validation, 20% test; rolled by ten nodes a column."""
+    part = torch.arange(n) * 5 // n
+    masks = {"train_mask": part < 3, "val_mask": part == 3, "test_mask": part == 4}
+    if columns:
+        for name in ("train_mask", "val_mask"):
+            kept = torch.stack(
+                [torch.rand(n, generator=torch.Generator().manual_seed(i)) < 0.8 for i in range(columns)], 1
+            )
+            masks[name] = masks[name][:, None] & kept
+    return masks
+
+
+class TestSplits:
+    def test_the_names_are_the_contract(self):
+        assert list(PROTOCOLS) == [*PERCENT, "public"]
+        assert all(protocol.name == name for name, protocol in PROTOCOLS.items())
+        fractions = {name: protocol.label_fraction for name, protocol in PROTOCOLS.items()}
+        assert fractions == dict(zip(PROTOCOLS, (0.1, 0.1, 0.2, 0.1, 0.02, None), strict=True))
+        for name in RANDOM:
+            rule = PROTOCOLS[name]
+            assert rule.train + rule.validation + rule.test == pytest.approx(1)
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        name=st.sampled_from(RANDOM),
+        labelled=st.integers(50, 3000),
+        unlabelled=st.integers(0, 100),
+        seed=st.integers(0, 2**31),
+    )
+    def test_sizes_are_exact_and_parts_disjoint(self, name, labelled, unlabelled, seed):
+        n = labelled + unlabelled
+        y = torch.arange(n) % 7
+        hidden = torch.randperm(n, generator=torch.Generator().manual_seed(seed))[:unlabelled]
+        y[hidden] = -1
+        train, validation = (percent * labelled // 100 for percent in PERCENT[name])
+        for split in splits(name, y, repeats=2):
+            assert [len(split.train), len(split.validation)] == [train, validation]
+            assert len(split.test) == labelled - train - validation
+            together = torch.cat([split.train, split.validation, split.test])
+            assert torch.equal(together.sort().values, (y >= 0).nonzero().squeeze(1))
+
+    @pytest.mark.parametrize("name", RANDOM)
+    def test_split_r_is_the_same_whatever_repeats_is(self, name):
+        y = torch.arange(500) % 3
+        few, many = splits(name, y, repeats=2), splits(name, y, repeats=5)
+        for r in range(2):
+            for part in ("train", "validation", "test"):
+                assert torch.equal(getattr(few[r], part), getattr(many[r], part))
+        assert not torch.equal(many[0].train, many[1].train)
+        order = torch.randperm(500, generator=torch.Generator().manual_seed(1))
+        assert torch.equal(many[1].train, order[: len(many[1].train)])
+
+    def test_splits_are_not_stratified(self):
+        counts = {int((split.train % 2).sum()) for split in splits("random-10-10-80", torch.arange(500) % 2)}
+        assert len(counts) > 3
+
+    def test_planetoid_masks_give_one_split(self):
+        masks = own_masks(100)
+        (split,) = splits("public", torch.arange(100) % 3, masks=Data(num_nodes=100, **masks))
+        assert torch.equal(split.train, torch.arange(60))
+        assert torch.equal(split.validation, torch.arange(60, 80))
+        assert torch.equal(split.test, torch.arange(80, 100))
+
+    def test_wikics_masks_give_twenty(self):
+        masks = own_masks(200, columns=20)
+        masks["stopping_mask"] = masks["val_mask"]
+        y = torch.arange(200) % 3
+        y[::10] = -1
+        found = splits("public", y, masks=masks)
+        assert len(found) == 20
+        assert torch.equal(found[7].train, (masks["train_mask"][:, 7] & (y >= 0)).nonzero().squeeze(1))
+        assert torch.equal(found[7].validation, (masks["val_mask"][:, 7] & (y >= 0)).nonzero().squeeze(1))
+        assert torch.equal(found[7].test, (masks["test_mask"] & (y >= 0)).nonzero().squeeze(1))
+        assert len(splits("public", y, repeats=3, masks=masks)) == 3
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"protocol": "random-10-10"}, "no protocol 'random-10-10'.*random-10-10-80"),
+            ({"repeats": 0}, "repeats, must be at least 1, not 0"),
+            ({"y": None}, "has no labels"),
+            ({"y": torch.full((100,), -1)}, "has no labels"),
+            ({"y": torch.zeros(100, dtype=torch.long)}, "one class"),
+            ({"y": torch.zeros(100, 2, dtype=torch.long)}, r"one integer a node, not int64 of shape \(100, 2\)"),
+            ({"y": torch.zeros(100)}, "one integer a node, not float32"),
+            ({"y": torch.arange(9) % 2}, "'random-10-10-80' needs at least 10 labelled nodes and the graph has 9"),
+            ({"y": torch.arange(49) % 2, "protocol": "random-10-90-cv"}, "needs at least 50 labelled"),
+            ({"y": torch.arange(49) % 2, "protocol": "random-2-2-96"}, "needs at least 50 labelled"),
+            ({"protocol": "public"}, "train_mask, val_mask and test_mask, which are not given"),
+            ({"protocol": "public", "masks": {"train_mask": torch.ones(100)}}, "which are not given"),
+            ({"protocol": "public", "masks": own_masks(99)}, "train_mask is 99 × 1 but should be 100 × 1"),
+            ({"protocol": "public", "masks": own_masks(100) | {"val_mask": torch.ones(100) > 0}}, "share nodes"),
+            ({"protocol": "public", "masks": own_masks(100) | {"test_mask": torch.ones(100) < 0}}, "without labelled"),
+            (
+                {"protocol": "public", "masks": own_masks(100, 3) | {"test_mask": torch.zeros(100, 2) > 0}},
+                "test_mask is 100 × 2 but should be 100 × 1 or 100 × 3",
+            ),
+        ],
+    )
+    def test_bad_input_gets_a_sentence(self, arguments, message):
+        arguments = {"protocol": "random-10-10-80", "y": torch.arange(100) % 2} | arguments
+        with pytest.raises(InputError, match=message):
+            splits(**arguments)
+
+
+class TestScore:
+    def test_the_text_carries_the_protocol(self):
+        assert str(Score.of([0.85, 0.83], "random-20-80")) == "84.0 ± 1.4 % (random-20-80, 2 splits)"
+        assert str(Score.of([0.815], "public")) == "81.5 % (public, 1 split)"
+
+    def test_the_deviation_is_the_samples(self):
+        score = Score.of([0.5, 0.7, 0.9], "public")
+        assert score.mean == pytest.approx(0.7)
+        assert score.std == pytest.approx(0.2)
+        assert Score.of([0.5], "public").std == 0.0
+
+
+class TestLinearProbe:
+    @pytest.mark.parametrize("name", [*RANDOM, "public"])
+    def test_the_solvers_agree_under_every_protocol(self, name):
+        z, y = blobs()
+        masks = own_masks(400, columns=2)
+        ours, reference = (
+            linear_probe(z, y, name, repeats=2, masks=masks, solver=solver) for solver in ("torch", "sklearn")
+        )
+        assert ours.protocol == name
+        assert ours.chosen_c == reference.chosen_c
+        assert ours.accuracy.per_split == pytest.approx(reference.accuracy.per_split, abs=0.004)
+        assert ours.macro_f1.per_split == pytest.approx(reference.macro_f1.per_split, abs=0.006)
+        assert 0.25 < ours.accuracy.mean < 0.95
+
+    def test_it_equals_a_plain_loop_over_splits_and_strengths(self):
+        from sklearn.linear_model import LogisticRegression
+
+        z, y = blobs(n=300, classes=4)
+        x = (z / z.norm(dim=1, keepdim=True)).double().numpy()
+        result = linear_probe(z, y, repeats=2)
+        for r, split in enumerate(splits("random-10-10-80", y, repeats=2)):
+            train, validation, test = split.train.numpy(), split.validation.numpy(), split.test.numpy()
+            best = (-1.0, None)
+            for c in STRENGTHS:
+                model = LogisticRegression(C=c, tol=1e-7, max_iter=10_000).fit(x[train], y[train].numpy())
+                accuracy = model.score(x[validation], y[validation].numpy())
+                best = max(best, (accuracy, -c))
+            assert result.chosen_c[r] == -best[1]
+            model = LogisticRegression(C=-best[1], tol=1e-7, max_iter=10_000).fit(x[train], y[train].numpy())
+            assert result.accuracy.per_split[r] == pytest.approx(model.score(x[test], y[test].numpy()), abs=0.005)
+            f1 = f1_score(y[test].numpy(), model.predict(x[test]), average="macro")
+            assert result.macro_f1.per_split[r] == pytest.approx(f1, abs=0.006)
+
+    def test_its_dictionary_is_the_contract(self):
+        z, y = blobs()
+        found = linear_probe(z, y, "random-20-80", repeats=3).to_dict()
+        assert list(found) == ["protocol", "label_fraction", "accuracy", "macro_f1"]
+        assert found["protocol"] == "random-20-80"
+        assert found["label_fraction"] == 0.2
+        for name in ("accuracy", "macro_f1"):
+            assert list(found[name]) == ["mean", "std", "per_split"]
+            assert [type(value) for value in found[name]["per_split"]] == [float] * 3
+            assert type(found[name]["mean"]) is type(found[name]["std"]) is float
+            assert 0 <= found[name]["mean"] <= 1
+
+    def test_its_text_names_the_protocol(self):
+        z, y = blobs()
+        text = str(linear_probe(z, y, repeats=2))
+        assert text.startswith("random-10-10-80, 2 splits: accuracy ")
+        assert ", macro-F1 " in text
+
+    def test_own_masks_state_their_label_fraction(self):
+        z, y = blobs(n=100)
+        y[:30] = -1  # of the 60 in train
+        assert linear_probe(z, y, "public", masks=own_masks(100)).label_fraction == pytest.approx(30 / 70)
+
+    @pytest.mark.parametrize(
+        ("wrong", "expected"),
+        [
+            ([3] * 21, STRENGTHS[0]),
+            ([3] * 7 + [1, 2, 1] + [2] * 11, STRENGTHS[7]),
+            ([5] * 20 + [4], STRENGTHS[20]),
+        ],
+    )
+    def test_ties_take_the_smallest_strength(self, wrong, expected):
+        y = torch.arange(300) % 2
+
+        def errs(x, classes, fit_on, predict_on, c):
+            """Wrong on as many held-out nodes as asked, at each strength."""
+            truth = [classes[rows].repeat(c.shape[1], 1) for rows in predict_on]
+            return [
+                torch.stack([row ^ (torch.arange(len(row)) < k) for row, k in zip(rows, wrong, strict=True)])
+                for rows in truth
+            ]
+
+        rule = PROTOCOLS["random-10-10-80"]
+        c = probe._choose(rule, splits(rule.name, y, repeats=3), torch.zeros(300, 1), y, errs)
+        assert c.tolist() == [expected] * 3
+
+    def test_ties_in_cross_validation_survive_the_order_of_addition(self):
+        y = torch.arange(450) % 2
+
+        def errs(x, classes, fit_on, predict_on, c):
+            """The folds' errors are the same numbers at every strength, each time in another order."""
+            truth = [classes[rows].repeat(c.shape[1], 1) for rows in predict_on]
+            return [
+                torch.stack(
+                    [row ^ (torch.arange(len(row)) < (fold * (1 + g % 4) + g) % 5) for g, row in enumerate(rows)]
+                )
+                for fold, rows in enumerate(truth)
+            ]
+
+        rule = PROTOCOLS["random-10-90-cv"]
+        c = probe._choose(rule, splits(rule.name, y, repeats=1), torch.zeros(450, 1), y, errs)
+        assert c.tolist() == [STRENGTHS[0]]
+
+    def test_folds_partition_the_training_set_class_by_class(self):
+        classes = torch.arange(1000) % 4
+        train = splits("random-10-90-cv", classes, repeats=1)[0].train
+        folds = probe._folds(train, classes)
+        assert len(folds) == 5
+        assert torch.equal(torch.cat([held for _, held in folds]).sort().values, train.sort().values)
+        for fit_on, held in folds:
+            assert torch.equal(torch.cat([fit_on, held]).sort().values, train.sort().values)
+            for k in range(4):
+                assert abs(int((classes[held] == k).sum()) - int((classes[train] == k).sum()) / 5) <= 1
+
+    def test_refitting_uses_the_validation_labels(self):
+        z, y = blobs(n=2000, classes=5, d=40, noise=0.5)
+        assert linear_probe(z, y, "random-20-80", repeats=3).accuracy.mean > linear_probe(z, y, repeats=3).accuracy.mean
+
+    def test_labels_choose_nothing_on_the_test_part(self):
+        z, y = blobs()
+        split = splits("random-10-10-80", y, repeats=1)[0]
+        other = y.clone()
+        other[split.test] = (y[split.test] + 1) % 3
+        assert linear_probe(z, other, repeats=1).chosen_c == linear_probe(z, y, repeats=1).chosen_c
+
+    @pytest.mark.parametrize("solver", ["torch", "sklearn"])
+    def test_a_class_absent_from_training_counts_as_errors(self, solver):
+        z, y = blobs(n=100, noise=0.01)
+        masks = own_masks(100)
+        y[:60] = y[:60] % 2  # class 2 is in validation and test alone
+        z[:60] = torch.eye(3, 8)[y[:60]]
+        result = linear_probe(z, y, "public", masks=masks, solver=solver)
+        truth = y[80:]
+        assert 2 in truth
+        right = float((truth != 2).double().mean())
+        assert result.accuracy.mean == pytest.approx(right)
+        assert result.macro_f1.mean < 1 - 1 / 3 + 1e-9
+
+    def test_macro_f1_is_over_the_classes_of_the_test_set(self):
+        truth = torch.tensor([0, 0, 1, 1, 3, 3])
+        found = torch.tensor([0, 2, 1, 0, 4, 4])
+        expected = f1_score(truth.numpy(), found.numpy(), labels=[0, 1, 3], average="macro", zero_division=0)
+        assert probe._macro_f1(truth, found) == pytest.approx(expected)
+        assert probe._macro_f1(truth, truth) == 1.0
+
+    def test_unlabelled_nodes_change_nothing(self):
+        z, y = blobs(n=300)
+        hidden = torch.arange(300) % 3 == 0
+        partly = torch.where(hidden, -1, y)
+        wild = torch.where(hidden[:, None], 100.0 * torch.ones_like(z), z)
+        result = linear_probe(wild, partly, repeats=3)
+        assert result == linear_probe(z[~hidden], y[~hidden], repeats=3)
+
+    def test_labels_need_not_be_contiguous(self):
+        z, y = blobs()
+        names = torch.tensor([3, 40, 7_000_000])
+        assert linear_probe(z, names[y], repeats=2) == linear_probe(z, y, repeats=2)
+
+    def test_rows_are_scaled_to_length_one(self):
+        z, y = blobs(n=200)
+        z[5] = 0
+        scale = torch.logspace(-30, 30, 200, dtype=torch.float64)[:, None]
+        x = probe._unit_rows(z.double() * scale, 200, None)
+        torch.testing.assert_close(x.norm(dim=1)[6:], torch.ones(194, dtype=torch.float64))
+        assert torch.equal(x[5], torch.zeros(8, dtype=torch.float64))
+        assert probe._unit_rows(torch.full((2, 3), 1e-30), 2, None).norm(dim=1).tolist() == pytest.approx([1, 1])
+        assert linear_probe(z * 7, y, repeats=2).accuracy.per_split == pytest.approx(
+            linear_probe(z, y, repeats=2).accuracy.per_split, abs=0.01
+        )
+
+    def test_arrays_and_tensors_are_alike(self):
+        z, y = blobs()
+        frozen = z.numpy().copy()
+        frozen.flags.writeable = False
+        assert linear_probe(frozen, y.numpy(), repeats=2) == linear_probe(z.requires_grad_(), y, repeats=2)
+        assert linear_probe(z.detach().to(torch.bfloat16), y, repeats=2).accuracy.mean > 0.5
+
+    def test_the_global_generators_are_left_as_found(self):
+        z, y = blobs()
+        before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
+        linear_probe(z, y, repeats=2)
+        cluster(z, y)
+        assert torch.equal(before[0], torch.get_rng_state())
+        assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
+        assert before[2] == random.getstate()
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"solver": "newton"}, "no solver 'newton'; choose one of: torch, sklearn"),
+            ({"y": None}, "no labels"),
+            ({"z": torch.zeros(99, 4)}, r"must be 100 × d, a row for each label, not of shape \(99, 4\)"),
+            ({"z": torch.zeros(100)}, r"not of shape \(100,\)"),
+            ({"z": torch.zeros(100, 0)}, r"not of shape \(100, 0\)"),
+            ({"z": torch.zeros(100, 2).index_fill(0, torch.tensor(17), torch.nan)}, "not finite, first in row 17"),
+            ({"z": np.full((100, 2), np.inf)}, "not finite, first in row 0"),
+        ],
+    )
+    def test_bad_input_gets_a_sentence(self, arguments, message):
+        arguments = {"z": torch.ones(100, 4), "y": torch.arange(100) % 2} | arguments
+        with pytest.raises(InputError, match=message):
+            linear_probe(**arguments)
+
+    @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
+    def test_cuda_that_is_absent_is_said(self):
+        with pytest.raises(InputError, match="CUDA, which this machine does not have"):
+            linear_probe(torch.ones(100, 4), torch.arange(100) % 2, device="cuda")
+
+    @pytest.mark.gpu
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+    @pytest.mark.parametrize("name", RANDOM)
+    def test_cuda_agrees_with_the_cpu(self, name):
+        z, y = blobs(n=1000)
+        host, device = linear_probe(z, y, name, repeats=3), linear_probe(z.cuda(), y.cuda(), name, repeats=3)
+        assert device.chosen_c == host.chosen_c
+        assert device.accuracy.per_split == pytest.approx(host.accuracy.per_split, abs=0.003)
+        assert linear_probe(z, y, name, repeats=3, device="cuda").accuracy == device.accuracy
+
+
+class TestCluster:
+    def test_separate_classes_are_found_whatever_their_scale(self):
+        z, y = blobs(noise=0.05)
+        z = z * torch.logspace(0, 3, 400)[:, None]
+        assert cluster(z, y + 5) == Clustering(nmi=1.0, ari=1.0)
+
+    def test_labelled_nodes_alone_are_scored_and_counted(self):
+        z, y = blobs(noise=0.05)
+        unlabelled = y == 2
+        hidden = torch.where(unlabelled, -1, y)
+        z = torch.where(unlabelled[:, None], torch.eye(3, 8)[1], z)  # they join a cluster and are not scored
+        assert cluster(z, hidden) == Clustering(nmi=1.0, ari=1.0)
+
+    def test_the_seed_decides(self):
+        z, y = blobs(noise=2.0)
+        assert cluster(z, y, seed=3) == cluster(z.numpy(), y.numpy(), seed=3)
+        assert -0.1 < cluster(z, y).ari < 0.9
+
+    def test_a_graph_without_labels_is_refused(self):
+        with pytest.raises(InputError, match="no labels"):
+            cluster(torch.ones(10, 2), torch.full((10,), -1))
