@@ -2,38 +2,49 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP    := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format clean
+.PHONY: demo test check lint format wheel clean
 
 demo: $(VENV)/.ready
-	$(BIN)/costa demo
+	@$(BIN)/costa demo
 
 test: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m "not slow and not gpu"
 
 # Format, types and tests: what a change has to pass.
-check: $(VENV)/.ready-dev
+check: lint test
+
+lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(MAKE) test
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The wheel, in an environment of its own and outside the tree, must run the demo.
+wheel: ROOM := $(shell mktemp -d)
+wheel:
+	$(PYTHON) -m venv $(ROOM)/venv
+	$(ROOM)/venv/bin/python $(PIP) torch==2.13.0
+	$(ROOM)/venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir $(ROOM) .
+	$(ROOM)/venv/bin/python $(PIP) $(ROOM)/costa_gcl-*.whl
+	cd $(ROOM) && venv/bin/costa demo && venv/bin/costa train digits --method costa-mv --epochs 2
+	rm -rf $(ROOM)
+
 # torch comes first and pinned: a bare `torch` would choose the newest build with all of CUDA in it.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV): once, a few minutes, about 1.5 GB …"
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) torch==2.13.0
-	$(PIP) --editable .
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP) torch==2.13.0
+	@$(BIN)/python $(PIP) --editable .
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready
 	@echo "Adding what the tests and checks need …"
-	$(PIP) --editable ".[dev]"
+	@$(BIN)/python $(PIP) --editable ".[dev]"
 	@touch $@
 
 clean:

@@ -192,9 +192,9 @@ def splits(protocol: str, y: Tensor | np.ndarray | None, *, repeats: int = 20, m
         (5, 5, 44)
     """
     if protocol not in PROTOCOLS:
-        raise InputError(f"There is no protocol '{protocol}'; choose one of: {', '.join(PROTOCOLS)}.")
+        raise InputError(f"there is no protocol '{protocol}'; choose one of: {', '.join(PROTOCOLS)}.")
     if repeats < 1:
-        raise InputError(f"The number of splits, repeats, must be at least 1, not {repeats}.")
+        raise InputError(f"the number of splits, repeats, must be at least 1, not {repeats}.")
     rule, label = PROTOCOLS[protocol], _labels(y)
     labelled = (label >= 0).nonzero().squeeze(1)
     if rule.train is None or rule.validation is None:
@@ -203,7 +203,7 @@ def splits(protocol: str, y: Tensor | np.ndarray | None, *, repeats: int = 20, m
     smallest, part = (FOLDS, rule.train) if rule.selection == "cv" else (1, min(rule.train, rule.validation))
     if len(labelled) * part < smallest:
         raise InputError(
-            f"The protocol '{protocol}' needs at least {math.ceil(smallest / part)} labelled nodes and the graph has "
+            f"the protocol '{protocol}' needs at least {math.ceil(smallest / part)} labelled nodes and the graph has "
             f"{len(labelled)}; label more nodes or choose another protocol."
         )
     # The fractions' nearest floats lie above them, so a product that should be whole never falls below.
@@ -244,7 +244,7 @@ def linear_probe(
         100.0 ± 0.0 % (random-10-10-80, 5 splits)
     """
     if solver not in SOLVERS:
-        raise InputError(f"There is no solver '{solver}'; choose one of: {', '.join(SOLVERS)}.")
+        raise InputError(f"there is no solver '{solver}'; choose one of: {', '.join(SOLVERS)}.")
     parts = splits(protocol, y, repeats=repeats, masks=masks)
     rule, label = PROTOCOLS[protocol], _labels(y)
     x = _unit_rows(z, len(label), device)
@@ -319,7 +319,7 @@ def _own_splits(labelled: Tensor, masks: Any) -> list[Split]:
     names = ("train_mask", "val_mask", "test_mask")
     if masks is None or any(name not in masks or masks[name] is None for name in names):
         raise InputError(
-            "The protocol 'public' needs the graph's own train_mask, val_mask and test_mask, which are not given; "
+            "the protocol 'public' needs the graph's own train_mask, val_mask and test_mask, which are not given; "
             "choose a random protocol instead."
         )
     columns = [torch.as_tensor(masks[name]).cpu().bool() for name in names]
@@ -328,15 +328,15 @@ def _own_splits(labelled: Tensor, masks: Any) -> list[Split]:
     for name, mask in zip(names, columns, strict=True):
         if len(mask) != len(labelled) or mask.shape[1] not in (1, count):
             raise InputError(
-                f"The {name} is {mask.shape[0]} × {mask.shape[1]} but should be {len(labelled)} × 1 or "
+                f"the {name} is {mask.shape[0]} × {mask.shape[1]} but should be {len(labelled)} × 1 or "
                 f"{len(labelled)} × {count}, a row for each node and a column for each split."
             )
     train, validation, test = (mask.expand(-1, count) & labelled[:, None] for mask in columns)
     if ((train & validation) | (train & test) | (validation & test)).any():
-        raise InputError("The graph's train_mask, val_mask and test_mask share nodes; make them disjoint.")
+        raise InputError("the graph's train_mask, val_mask and test_mask share nodes; make them disjoint.")
     if not all(mask.any(0).all() for mask in (train, validation, test)):
         raise InputError(
-            "The graph's own masks leave a part of a split without labelled nodes; fill it or choose a random protocol."
+            "the graph's own masks leave a part of a split without labelled nodes; fill it or choose a random protocol."
         )
     return [
         Split(*(mask[:, split].nonzero().squeeze(1) for mask in (train, validation, test))) for split in range(count)
@@ -346,16 +346,16 @@ def _own_splits(labelled: Tensor, masks: Any) -> list[Split]:
 def _labels(y: Tensor | np.ndarray | None) -> Tensor:
     """The labels as a checked integer tensor on the CPU."""
     if y is None:
-        raise InputError("The graph has no labels (y is None), so there is nothing to score embeddings against.")
+        raise InputError("the graph has no labels (y is None), so there is nothing to score embeddings against.")
     label = torch.tensor(y) if isinstance(y, np.ndarray) else y.detach().cpu()
     if label.dim() != 1 or label.is_floating_point():
         kind = str(label.dtype).removeprefix("torch.")
-        raise InputError(f"The labels must be one integer a node, not {kind} of shape {tuple(label.shape)}.")
+        raise InputError(f"the labels must be one integer a node, not {kind} of shape {tuple(label.shape)}.")
     label = label.long()
     count = len(label[label >= 0].unique())
     if count < 2:
         raise InputError(
-            "The graph has no labels (all are negative), so there is nothing to score embeddings against."
+            "the graph has no labels (all are negative), so there is nothing to score embeddings against."
             if count == 0
             else "All labelled nodes are of one class, so there is nothing to tell apart; label nodes of another class."
         )
@@ -366,14 +366,14 @@ def _unit_rows(z: Tensor | np.ndarray, nodes: int, device: torch.device | str | 
     """The embeddings, checked, with rows of length one (zero rows stay zero)."""
     x = torch.tensor(z) if isinstance(z, np.ndarray) else z.detach()
     if x.dim() != 2 or len(x) != nodes or x.shape[1] == 0:
-        raise InputError(f"The embeddings must be {nodes} × d, a row for each label, not of shape {tuple(x.shape)}.")
+        raise InputError(f"the embeddings must be {nodes} × d, a row for each label, not of shape {tuple(x.shape)}.")
     if device is not None and torch.device(device).type == "cuda" and not torch.cuda.is_available():
-        raise InputError("The probe was asked to run on CUDA, which this machine does not have; use device='cpu'.")
+        raise InputError("the probe was asked to run on CUDA, which this machine does not have; use device='cpu'.")
     x = x.to(x.device if device is None else device)
     x = x if x.dtype == torch.float64 else x.float()
     if not (finite := x.isfinite().all(1)).all():
         row = int((~finite).nonzero()[0])
-        raise InputError(f"The embeddings are not finite, first in row {row}; the model that made them has diverged.")
+        raise InputError(f"the embeddings are not finite, first in row {row}; the model that made them has diverged.")
     # Scaling by the largest entry first keeps the squares of very large and very small rows in range.
     largest = x.abs().amax(1, keepdim=True)
     x = x / largest.where(largest > 0, 1.0)

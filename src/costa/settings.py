@@ -181,34 +181,32 @@ def merge(cls: type[S], layers: Iterable[Layer]) -> tuple[S, dict[str, str]]:
     >>> merge(RawSettings, [("--set", {"features.scaling": "rows"})])
     (RawSettings(features=Features(scaling='rows')), {'features.scaling': '--set'})
     """
-    groups = {item.name: typing.cast(type, _hints(cls)[item.name]) for item in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    kinds = {f"{name}.{key}": kind for name, group in groups.items() for key, kind in _hints(group).items()}
-    chosen: dict[str, Any] = {}
+    defaults: Any = cls()
+    groups = {item.name: getattr(defaults, item.name) for item in dataclasses.fields(defaults)}
+    kinds = {
+        f"{name}.{key}": kind
+        for name, group in groups.items()
+        for key, kind in typing.get_type_hints(type(group)).items()
+    }
+    chosen: dict[str, dict[str, Any]] = {name: {} for name in groups}
     origins = dict.fromkeys(kinds, "default")
     for source, values in layers:
         for key, value in values.items():
             if key not in kinds:
                 close = difflib.get_close_matches(key, kinds, n=1, cutoff=0.5)
                 hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(kinds)}."
-                raise InputError(f"Unknown setting {key!r} ({source}); {hint}")
-            chosen[key] = _read(value, kinds[key], key)
+                raise InputError(f"unknown setting {key!r} ({source}); {hint}")
+            name, _, item = key.partition(".")
+            chosen[name][item] = _read(value, kinds[key], key)
             origins[key] = source
-    built = {
-        name: group(**{key.split(".", 1)[1]: value for key, value in chosen.items() if key.startswith(f"{name}.")})
-        for name, group in groups.items()
-    }
-    return cls(**built), origins
-
-
-def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+    return cls(**{name: dataclasses.replace(group, **chosen[name]) for name, group in groups.items()}), origins
 
 
 def _read(value: Any, kind: Any, key: str) -> Any:
     """Read ``value``, a TOML value or the text of ``--set``, as ``kind``."""
     try:
         return _convert(value, kind)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, KeyError):
         raise InputError(f"{key} = {value!r} is not {_describe(kind)}.") from None
 
 

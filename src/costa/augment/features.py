@@ -88,7 +88,7 @@ class Draw:
         _check_features(h)
         if h.shape[0] != self.shape[1]:
             raise InputError(
-                f"P was drawn for {self.shape[1]} rows, but this H has {h.shape[0]}: two views must hold the same "
+                f"p was drawn for {self.shape[1]} rows, but this H has {h.shape[0]}: two views must hold the same "
                 "nodes, and another H needs another draw."
             )
         h_tilde = self._p.product(_centred(h) if self._center else h)

@@ -18,9 +18,9 @@ wide: 16 times faster than dense at a density of 0.01, on a par near 0.12."""
 
 
 def csr(crow: Tensor, col: Tensor, values: Tensor, size: tuple[int, int]) -> Tensor:
-    """A CSR tensor of parts known to be sound, without PyTorch's once-a-process notice that the layout is in beta."""
+    """A CSR tensor of parts known to be sound, without PyTorch's notices on the layout (beta, invariants unchecked)."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
         return torch.sparse_csr_tensor(crow, col, values, size, check_invariants=False)
 
 

@@ -1,0 +1,5 @@
+"""``python -m costa``."""
+
+from costa.cli import main
+
+main()

@@ -1,0 +1,348 @@
+"""The ``costa`` command: it parses, calls, prints. What it does is in the rooms it calls."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from costa import __version__
+from costa.errors import InputError
+
+if TYPE_CHECKING:
+    from costa.training import Report
+
+console = Console(highlight=False)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Node embeddings without labels: COSTA contrasts sketches of a graph neural network's features.",
+    epilog="Start with `costa demo`, then `costa train cora`. GRAPH is a name from `costa datasets`, or a folder with"
+    " edges.csv and features.npy|csv (names win: ./cora is the folder).",
+)
+
+GraphArgument = Annotated[str, typer.Argument(metavar="GRAPH", help="A name from `costa datasets`, or a folder.")]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `costa train` wrote.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        help="Read benchmark graphs from here first (never written to); the variable COSTA_DATA does the same.",
+    ),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda; auto takes a CUDA device where there is one.")]
+
+
+def main() -> None:
+    """Run the command line; a user's mistake becomes one sentence and exit code 2."""
+    try:
+        app(prog_name="costa")
+    except InputError as problem:
+        print(f"costa: {problem}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"costa {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None: ...
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the picture, the numbers and the models go.")] = Path("costa-demo"),
+) -> None:
+    """Train and judge COSTA on the embedded digits graph: a table and a picture in under a minute, no download."""
+    from costa import demo as room
+
+    began = time.perf_counter()
+    _say("1,797 handwritten digits, linked to their nearest neighbours. No label is used in training.\n")
+    rows = room.run(out, lambda step: _say(f"  {step} …"))
+    _say("\nLogistic regression and k-means on the vectors")
+    table = Table(box=None)
+    for column in ("", "2% labels", "10% labels", "NMI"):
+        table.add_column(column, justify="left" if not column else "right")
+    for row in rows:
+        table.add_row(row.title, _percent(row.low_label), _percent(row.ten_percent), "{:.3f} ± {:.3f}".format(*row.nmi))
+    console.print(table)
+    _say(
+        "\nAccuracy (percent) is on nodes whose label was not used: mean ± standard deviation over"
+        f" {room.SEEDS} seeds × {room.SPLITS} splits. NMI is the agreement of k-means with the digits, over"
+        f" {room.SEEDS} seeds; it uses no label. The untrained network has random weights; training adds the step from"
+        " there."
+    )
+    _say(f"\nPicture   {out / room.PICTURE}\nNumbers   {out / room.RESULTS}")
+    _say(f"Models    {out}/digits-*/   (try: costa probe {out}/digits-costa-mv-0)")
+    _say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora")
+
+
+@app.command()
+def train(
+    graph: GraphArgument,
+    method: Annotated[str, typer.Option(help="A name from `costa methods`.")] = "costa-sv",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The RUN folder [default: runs/GRAPH-METHOD-SEED]; with --seeds, the folder of those."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of the weights and of all that is random [default: 0].")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Train this many runs, seeds 0, 1, 2 …")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Instead of the settings' number of epochs.")] = None,
+    device: Device = "auto",
+    preset: Annotated[
+        str, typer.Option(help="Settings for this dataset: tuned, paper (as published) or none.")
+    ] = "tuned",
+    config: Annotated[Path | None, typer.Option(help="A TOML file of settings, over the preset.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as sketch.ratio=0.25.")
+    ] = None,
+    data_dir: DataDir = None,
+    no_probe: Annotated[
+        bool, typer.Option("--no-probe", help="Do not judge the vectors by the graph's labels.")
+    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="The same bits on CUDA every time, more slowly.")
+    ] = False,
+    results: Annotated[
+        Path | None, typer.Option(help="Also add the run to RESULTS/METHOD/DATASET.jsonl, the store of results.")
+    ] = None,
+) -> None:
+    """Learn vectors for the nodes of a graph; write a RUN folder; judge the vectors where there are labels."""
+    if seed is not None and seeds is not None:
+        raise InputError("--seed and --seeds were both given; choose one run or several.")
+    from costa import runs, settings, training
+    from costa.experiments import store
+    from costa.graphs import load_graph
+    from costa.methods import get_method
+
+    chosen = get_method(method)
+    where = training.resolve_device(device)
+    if deterministic:
+        training.make_deterministic()
+    data = load_graph(graph, data_dir=data_dir)
+    given = settings.parse_assignments(set_ or [])
+    resolved = runs.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs)
+    wanted = range(seeds) if seeds is not None else [seed or 0]
+    folders = {s: _folder(out, data.name, method, s, several=seeds is not None) for s in wanted}
+    for s, folder in folders.items():
+        if not (resume and seeds is not None and not folder.exists()):
+            runs.claim(folder, method, graph, s, resume=resume)
+    _print_settings(resolved, f"{chosen.title} on {data.name}: {data.num_nodes:,} nodes, on {where}")
+
+    collected = []
+    with training.stop_on_interrupt() as should_stop:
+        for s, folder in folders.items():
+            with _progress(f"seed {s}", getattr(resolved.values, "train", None)) as report:
+                metrics = runs.execute(
+                    folder,
+                    data,
+                    graph,
+                    method,
+                    resolved,
+                    seed=s,
+                    device=where,
+                    probe=not no_probe,
+                    resume=resume,
+                    report=report,
+                    should_stop=should_stop,
+                )
+            collected.append(metrics)
+            _print_run(metrics, folder)
+            if metrics["status"] != "ok":
+                break
+            if results is not None:
+                store.append(results, metrics, settings.flatten(resolved.values))
+    if len(collected) > 1:
+        _print_pairs(collected)
+    status = collected[-1]["status"]
+    if status != "ok":
+        raise typer.Exit(130 if status == "interrupted" else 1)
+
+
+@app.command()
+def probe(
+    run: RunArgument,
+    protocol: Annotated[
+        str,
+        typer.Option(help="random-10-10-80, random-2-2-96, random-10-90-cv, random-20-80, random-10-80-10 or public."),
+    ] = "random-10-10-80",
+    repeats: Annotated[int, typer.Option(min=1, help="How many splits.")] = 20,
+    device: Device = "auto",
+    data_dir: DataDir = None,
+) -> None:
+    """Judge a run's vectors: logistic regression on splits of the labels; the result goes into RUN/metrics.json."""
+    from costa import runs, training
+
+    where = training.resolve_device(device)
+    data = runs.load_run_graph(run, data_dir)
+    result = runs.probe_graph(runs.load_embeddings(run), data, protocol, repeats, where)
+    runs.add_probe(run, result)
+    _say(f"{run}: accuracy {result.accuracy}\n{' ' * len(str(run))}  macro-F1 {result.macro_f1}")
+
+
+@app.command()
+def embed(
+    run: RunArgument,
+    graph: GraphArgument,
+    out: Annotated[Path, typer.Option(help="Where the vectors go: a name ending in .npy, .csv or .parquet.")],
+    device: Device = "auto",
+    data_dir: DataDir = None,
+) -> None:
+    """Vectors from a trained model, for the graph it was trained on or another with the same features."""
+    from costa import runs, training
+    from costa.graphs import load_graph
+
+    model = runs.load_model(run, training.resolve_device(device))
+    data = load_graph(graph, data_dir=data_dir)
+    z = runs.embed(model, run, data)
+    runs.write_vectors(out, z, data.get("node_ids"))
+    _say(f"{out}: {z.shape[0]:,} nodes × {z.shape[1]}")
+
+
+@app.command()
+def datasets() -> None:
+    """The graphs that are known by name."""
+    from costa.graphs.benchmarks import BENCHMARKS
+
+    table = Table(box=None)
+    for column in ("name", "nodes", "edges", "features", "classes", "what"):
+        table.add_column(column, justify="right" if column in ("nodes", "edges", "features", "classes") else "left")
+    for graph in BENCHMARKS:
+        counts = (graph.nodes, graph.edges, graph.features, graph.classes)
+        table.add_row(graph.name, *(f"{count:,}" for count in counts), graph.description)
+    console.print(table)
+    _say("\nAll but digits are downloaded once, checked and cached; --data-dir or COSTA_DATA names a folder with them.")
+
+
+@app.command()
+def methods() -> None:
+    """The methods that can be trained."""
+    from costa.methods import METHODS, get_method
+
+    table = Table(box=None)
+    for column in ("name", "what", "paper"):
+        table.add_column(column)
+    for name in METHODS:
+        method = get_method(name)
+        table.add_row(name, method.title, method.citation())
+    console.print(table)
+
+
+def _say(text: str = "") -> None:
+    """A line for a person: wrapped by words on a terminal, left whole for a file or a pipe."""
+    console.print(text, soft_wrap=not console.is_terminal)
+
+
+def _percent(score: tuple[float, float]) -> str:
+    return f"{100 * score[0]:.1f} ± {100 * score[1]:.1f}"
+
+
+def _folder(out: Path | None, graph: str, method: str, seed: int, *, several: bool) -> Path:
+    name = f"{graph}-{method}-{seed}"
+    if out is None:
+        return Path("runs") / name
+    return out / name if several else out
+
+
+def _print_settings(resolved: Any, title: str) -> None:
+    from costa.settings import flatten
+
+    _say(title)
+    table = Table(box=None)
+    for column in ("setting", "value", "from"):
+        table.add_column(column)
+    for key, value in flatten(resolved.values).items():
+        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        table.add_row(key, shown, resolved.origins[key])
+    console.print(table)
+    if resolved.note:
+        _say(f"Note: {resolved.note}.")
+    _say()
+
+
+@contextmanager
+def _progress(label: str, settings: Any) -> Iterator[Report | None]:
+    """A bar with loss, epochs a second and time left; silent when the output is not a terminal."""
+    if settings is None or not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.4f}  {task.fields[rate]:.1f} epochs/s"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(label, total=settings.epochs, loss=float("nan"), rate=0.0)
+        began = time.perf_counter()
+        first: list[int] = []
+
+        def report(done: int, loss: float) -> None:
+            first.append(done) if not first else None
+            rate = (done - first[0] + 1) / (time.perf_counter() - began)
+            progress.update(task, completed=done, loss=loss, rate=rate)
+
+        yield report
+
+
+def _print_run(metrics: dict[str, Any], folder: Path) -> None:
+    head = f"{metrics['method']} on {metrics['dataset']}, seed {metrics['seed']}"
+    if metrics["status"] == "diverged":
+        _say(f"{head}: the loss was not finite after {metrics['epochs']} epochs; lower train.lr or raise loss.tau.")
+    elif metrics["status"] == "interrupted":
+        _say(f"{head}: stopped after {metrics['epochs']} epochs; --resume goes on from there.")
+    else:
+        _say(f"{head}: {metrics['epochs']} epochs in {metrics['seconds']:.1f} s")
+    for probe in metrics["probes"]:
+        accuracy = probe["accuracy"]
+        _say(
+            f"  {probe['protocol']:<16} accuracy {_percent((accuracy['mean'], accuracy['std']))}"
+            f"   macro-F1 {100 * probe['macro_f1']['mean']:.1f}   ({len(accuracy['per_split'])} splits)"
+        )
+    if metrics["clustering"]:
+        _say(f"  k-means          NMI {metrics['clustering']['nmi']:.3f}   ARI {metrics['clustering']['ari']:.3f}")
+    if metrics["floor"]:
+        floors = "   ".join(
+            f"{name} {100 * floor['accuracy']:.1f} (NMI {floor['nmi']:.3f})" for name, floor in metrics["floor"].items()
+        )
+        _say(f"  floors           {floors}   ({metrics['probes'][0]['protocol']})")
+    _say(f"  {folder}{os.sep}")
+
+
+def _print_pairs(collected: list[dict[str, Any]]) -> None:
+    """Seed s with split s, as the paper pairs them, and all seeds with all splits."""
+    from statistics import mean, stdev
+
+    for probes in zip(*(metrics["probes"] for metrics in collected), strict=False):
+        pairs = [
+            probe["accuracy"]["per_split"][metrics["seed"] % len(probe["accuracy"]["per_split"])]
+            for probe, metrics in zip(probes, collected, strict=True)
+        ]
+        means = [probe["accuracy"]["mean"] for probe in probes]
+        _say(
+            f"{probes[0]['protocol']:<16} mean over {len(means)} seeds × all splits {100 * mean(means):.1f};"
+            f" seed s on split s {_percent((mean(pairs), stdev(pairs)))}"
+        )

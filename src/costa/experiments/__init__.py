@@ -1,0 +1,1 @@
+"""The paper's tables and figures, the settings behind them, and the store of results."""

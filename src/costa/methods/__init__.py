@@ -1,0 +1,35 @@
+"""One file a method. Each is build → prepare(graph) → loss(graph) → embed(graph), see :mod:`costa.methods.base`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING
+
+from costa.errors import InputError
+
+if TYPE_CHECKING:
+    from costa.methods.base import Method
+
+METHODS = {
+    "costa-sv": "costa.methods.costa:CostaSV",
+    "costa-mv": "costa.methods.costa:CostaMV",
+    "raw": "costa.methods.floors:Raw",
+    "untrained": "costa.methods.floors:Untrained",
+}
+"""Where each method lives; its module is imported when it is asked for."""
+
+
+def get_method(name: str) -> type[Method]:
+    """The method of that name.
+
+    >>> get_method("costa-sv").title
+    'COSTA, one view'
+    """
+    if name not in METHODS:
+        close = difflib.get_close_matches(name, METHODS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(METHODS)}."
+        raise InputError(f"unknown method {name!r}; {hint}")
+    module, _, attribute = METHODS[name].partition(":")
+    method: type[Method] = getattr(importlib.import_module(module), attribute)
+    return method

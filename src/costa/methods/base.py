@@ -1,0 +1,167 @@
+"""What a method is: build → prepare(graph) → loss(graph) each epoch → embed(graph).
+
+A method without gradients implements ``fit(graph)`` instead of ``loss``. It knows no file, no dataset and no label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from costa import settings
+from costa.augment.topology import edge_ids, keep_mask, mask_attributes, permute_edges
+from costa.nn import GCN, Adjacency, FeatureScaling, SparseMatrix, choose_scaling, sparse_if_faster
+
+
+class Method(nn.Module):
+    """Base of all methods.
+
+    Class attributes say what ``costa methods`` shows: ``name``, ``title``, ``paper`` and ``year``; ``Settings`` is the
+    frozen dataclass of its settings; ``inductive`` says whether :meth:`embed` takes a graph it was not trained on.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[str]
+    year: ClassVar[int | None] = None
+    inductive: ClassVar[bool] = True
+    Settings: ClassVar[type]
+
+    generator: torch.Generator
+    """Draws what is random in :meth:`loss`; lives on the method's device, set by the training loop."""
+
+    @classmethod
+    def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Method:
+        """The method with fresh weights, drawn from ``generator`` (on the CPU, whatever the device)."""
+        raise NotImplementedError
+
+    @classmethod
+    def choose(cls, graph: Data) -> dict[str, Any]:
+        """Settings chosen from the graph, without labels: over the defaults, under presets and the user's own."""
+        return {"features.scaling": choose_scaling(graph.x)}
+
+    @classmethod
+    def citation(cls) -> str:
+        """Paper and year; a floor has none."""
+        return f"{cls.paper}, {cls.year}" if cls.year else cls.paper
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a checkpoint of weights, optimiser and generator is all there is to it."""
+        return True
+
+    def prepare(self, graph: Data) -> None:
+        """Compute what stays the same from epoch to epoch."""
+
+    def fit(self, graph: Data) -> None:
+        """Fit a method that has no loss."""
+
+    def embed(self, graph: Data) -> Tensor:
+        """The nodes' vectors, n × d."""
+        raise NotImplementedError
+
+
+class GradientMethod(Method):
+    """A method that descends a loss."""
+
+    def loss(self, graph: Data) -> Tensor:
+        """The loss of one epoch, on fresh random draws."""
+        raise NotImplementedError
+
+    def after_step(self) -> None:
+        """What follows the optimiser's step (a momentum encoder, say)."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A graph as the encoder reads it, on the encoder's device."""
+
+    x: Tensor | SparseMatrix
+    layout: Adjacency
+    adjacency: SparseMatrix
+    edge_index: Tensor
+    edge_weight: Tensor | None
+    edge_ids: Tensor
+
+    @classmethod
+    def of(cls, graph: Data, scaling: FeatureScaling, device: torch.device) -> Inputs:
+        """Scale X, make it sparse where that is faster, lay out Â. X is moved only then: sparse, it is far smaller."""
+        edge_index = graph.edge_index.to(device)
+        edge_weight = graph.edge_weight.to(device) if graph.get("edge_weight") is not None else None
+        layout = Adjacency(edge_index, graph.num_nodes, edge_weight)
+        return cls(
+            x=sparse_if_faster(scaling(graph.x.float())).to(device),
+            layout=layout,
+            adjacency=layout.normalized(),
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            edge_ids=edge_ids(edge_index, graph.num_nodes),
+        )
+
+
+class EncoderMethod(Method):
+    """A method whose vectors are the output of one encoder: feature scaling, then the GCN."""
+
+    def __init__(self, encoder: GCN, scaling: FeatureScaling) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.scaling = scaling
+        self._prepared: tuple[Data, Inputs] | None = None
+
+    def prepare(self, graph: Data) -> None:
+        """Learn the feature scaling, lay out the graph."""
+        self.scaling.fit(graph.x)
+        self._prepared = (graph, self._read(graph))
+
+    def inputs(self, graph: Data) -> Inputs:
+        """The prepared inputs, or those of a graph not seen before."""
+        if self._prepared is not None and self._prepared[0] is graph:
+            return self._prepared[1]
+        return self._read(graph)
+
+    def _read(self, graph: Data) -> Inputs:
+        return Inputs.of(graph, self.scaling, next(self.encoder.parameters()).device)
+
+    @torch.no_grad()
+    def embed(self, graph: Data) -> Tensor:
+        """H = f(X, A) of the graph as it is, nothing dropped or masked."""
+        inputs = self.inputs(graph)
+        self.eval()
+        h: Tensor = self.encoder(inputs.x, inputs.adjacency)
+        self.train()
+        return h
+
+    def encode_view(self, inputs: Inputs, augment: settings.Augment, view: int) -> Tensor:
+        """H of one augmented view: edges dropped or rewired, attributes masked."""
+        edge_rate, mask_rate = _of_view(augment.edge_rate, view), _of_view(augment.mask_rate, view)
+        adjacency = inputs.adjacency
+        if edge_rate and augment.edges == "drop":
+            adjacency = inputs.layout.normalized(keep_mask(inputs.edge_ids, edge_rate, self.generator))
+        elif edge_rate:
+            n = inputs.layout.num_nodes
+            edge_index, edge_weight = permute_edges(
+                inputs.edge_index, edge_rate, num_nodes=n, edge_weight=inputs.edge_weight, generator=self.generator
+            )
+            adjacency = Adjacency(edge_index, n, edge_weight).normalized()
+        mask = mask_attributes(inputs.x.shape[1], mask_rate, generator=self.generator) if mask_rate else None
+        h: Tensor = self.encoder(inputs.x, adjacency, mask)
+        return h
+
+
+def _of_view(rates: tuple[float, ...], view: int) -> float:
+    return rates[view] if len(rates) > 1 else rates[0]
+
+
+def build_encoder(encoder: settings.Encoder, in_features: int, generator: torch.Generator | None) -> GCN:
+    """The paper's two-layer GCN from its settings."""
+    return GCN(
+        in_features,
+        (encoder.hidden or encoder.width, encoder.width),
+        activation=encoder.activation,
+        norm=encoder.norm,
+        generator=generator,
+    )

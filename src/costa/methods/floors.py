@@ -1,0 +1,75 @@
+"""The two floors every table needs: raw features, and an encoder that was never trained.
+
+A random two-layer GCN is a strong embedding; a method that does not beat it has learned nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from costa import settings
+from costa.methods.base import EncoderMethod, Method, build_encoder
+from costa.nn import FeatureScaling
+
+
+@dataclass(frozen=True)
+class RawSettings:
+    """Settings of ``raw``."""
+
+    features: settings.Features = field(default_factory=settings.Features)
+
+
+@dataclass(frozen=True)
+class UntrainedSettings:
+    """Settings of ``untrained``."""
+
+    features: settings.Features = field(default_factory=settings.Features)
+    encoder: settings.Encoder = field(default_factory=partial(settings.Encoder, width=512))
+
+
+class Raw(Method):
+    """The features themselves: Z = X, scaled."""
+
+    name = "raw"
+    title = "Raw features"
+    paper = "a floor: the features without the graph"
+    Settings = RawSettings
+
+    def __init__(self, scaling: FeatureScaling) -> None:
+        super().__init__()
+        self.scaling = scaling
+
+    @classmethod
+    def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Raw:
+        """Nothing is random here."""
+        return cls(FeatureScaling(settings.features.scaling, in_features))
+
+    def fit(self, graph: Data) -> None:
+        """Learn the feature scaling."""
+        self.scaling.fit(graph.x)
+
+    def embed(self, graph: Data) -> Tensor:
+        """X, scaled."""
+        x: Tensor = self.scaling(graph.x)
+        return x
+
+
+class Untrained(EncoderMethod):
+    """H = f(X, A) with random weights."""
+
+    name = "untrained"
+    title = "Untrained GCN"
+    paper = "a floor: the encoder with random weights"
+    Settings = UntrainedSettings
+
+    @classmethod
+    def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Untrained:
+        """Random weights, and that is all."""
+        encoder = build_encoder(settings.encoder, in_features, generator)
+        return cls(encoder, FeatureScaling(settings.features.scaling, in_features))

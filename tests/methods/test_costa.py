@@ -1,0 +1,180 @@
+"""COSTA's loss, put together by hand from its parts, and what the variants promise."""
+
+import pytest
+import torch
+
+from costa import settings, training
+from costa.errors import InputError
+from costa.graphs.synthetic import planted_partition
+from costa.methods import METHODS, get_method
+from costa.methods.costa import MOST_ROWS, TwoViewSettings
+from costa.nn import Adjacency, cross_view_loss, self_contrast_loss
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return planted_partition(60, 3, 20, seed=0)
+
+
+def build(name, graph, seed=0, **values):
+    plain = {"augment.edge_rate": 0.0, "augment.mask_rate": 0.0, "sketch.ratio": 0.5, "encoder.activation": "relu"}
+    values = {key.replace("__", "."): value for key, value in values.items()}
+    values = {"encoder.width": 16, "head.width": 16, "features.scaling": "none"} | plain | values
+    method = get_method(name)
+    merged, _ = settings.merge(method.Settings, [("test", values)])
+    built = training.build(method, merged, graph, seed, CPU)
+    built.prepare(graph)
+    return built
+
+
+def encode(method, graph):
+    """f(X, A) with nothing dropped or masked."""
+    return method.encoder(graph.x, Adjacency(graph.edge_index, graph.num_nodes).normalized())
+
+
+def test_one_view_is_encoder_sketch_head_self_contrast(graph):
+    method = build("costa-sv", graph, sketch__ratio=0.4, loss__tau=0.3)
+    state = method.generator.get_state()
+    loss = method.loss(graph)
+
+    h = encode(method, graph)
+    generator = torch.Generator()
+    generator.set_state(state)
+    p = torch.randn(24, 60, generator=generator) / 24**0.5
+    twin = self_contrast_loss(method.head(p @ (h - h.mean(0))), 0.3)
+    assert loss.item() == pytest.approx(twin.item(), rel=1e-5)
+
+
+def test_two_views_share_one_p(graph):
+    method = build("costa-mv", graph, sketch__center=False, loss__tau=0.5)
+    state = method.generator.get_state()
+    loss = method.loss(graph)  # no augmentation: both views are the same H
+
+    h = encode(method, graph)
+    generator = torch.Generator()
+    generator.set_state(state)
+    p = torch.randn(30, 60, generator=generator) / 30**0.5
+    z = method.head(p @ h)
+    assert loss.item() == pytest.approx(cross_view_loss(z, z, 0.5).item(), rel=1e-5)
+
+
+def test_augmented_views_differ_and_each_has_its_rate(graph):
+    method = build("costa-mv", graph, augment__edge_rate=[0.0, 0.6], augment__mask_rate=[0.0, 0.5])
+    inputs = method.inputs(graph)
+    first, second = (method.encode_view(inputs, method.augment, view) for view in (0, 1))
+    torch.testing.assert_close(first, encode(method, graph))
+    assert (first - second).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("edges", ["drop", "permute"])
+@pytest.mark.parametrize("name", ["costa-sv", "costa-mv"])
+def test_every_sketch_trains(graph, name, edges):
+    for kind in ("gaussian", "rademacher", "sparse", "countsketch", "selection", "svd", "noise", "none"):
+        method = build(
+            name,
+            graph,
+            sketch__kind=kind,
+            sketch__k=12,
+            sketch__density=0.1,
+            sketch__noise_std=0.1,
+            augment__edges=edges,
+            augment__edge_rate=0.3,
+            augment__mask_rate=0.2,
+        )
+        outcome = training.train(method, graph, settings.Train(epochs=3))
+        assert outcome.status == "ok", kind
+        assert method.embed(graph).isfinite().all(), kind
+
+
+@pytest.mark.parametrize("kind", ["cross", "both", "self"])
+def test_one_view_takes_every_loss(graph, kind):
+    assert build("costa-sv", graph, loss__kind=kind).loss(graph).isfinite()
+
+
+def test_training_teaches_something(graph):
+    """The loss falls, on draws that training did not see."""
+    method = build("costa-sv", graph)
+    probe = torch.Generator()
+
+    def average_loss():
+        kept, method.generator = method.generator, probe.manual_seed(9)
+        value = sum(method.loss(graph).item() for _ in range(10)) / 10
+        method.generator = kept
+        return value
+
+    before = average_loss()
+    training.train(method, graph, settings.Train(epochs=60, lr=0.005))
+    assert average_loss() < before - 0.05
+
+
+def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(graph):
+    before = torch.random.get_rng_state()
+
+    def vectors(seed):
+        method = build("costa-mv", graph, seed=seed, augment__edge_rate=0.2, augment__mask_rate=0.2)
+        training.train(method, graph, settings.Train(epochs=4))
+        return method.embed(graph)
+
+    assert torch.equal(vectors(3), vectors(3))
+    assert not torch.equal(vectors(3), vectors(4))
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_a_fixed_p_stays_but_its_noise_does_not(graph):
+    method = build("costa-sv", graph, sketch__fixed=True, sketch__noise_std=0.5)
+    h = encode(method, graph)
+    one, two = (method.sketch.draw(h, method.generator) for _ in range(2))
+    assert torch.equal(one.matrix(), two.matrix())
+    assert not torch.equal(one.apply(h), two.apply(h))
+    again = build("costa-sv", graph, sketch__fixed=True)
+    assert torch.equal(again.sketch.draw(h, again.generator).matrix(), one.matrix())
+
+
+def test_a_one_row_sketch_does_not_crash(graph):
+    method = build("costa-sv", graph, sketch__k=1)
+    assert training.train(method, graph, settings.Train(epochs=2)).status == "ok"
+
+
+def test_embedding_leaves_nothing_out(graph):
+    method = build("costa-sv", graph, augment__edge_rate=0.5, encoder__norm="batch")
+    method.loss(graph)
+    first, second = method.embed(graph), method.embed(graph)
+    assert torch.equal(first, second)
+    assert method.training
+    assert not first.requires_grad
+
+
+def test_a_new_graph_can_be_embedded(graph):
+    method = build("costa-sv", graph, features__scaling="standard")
+    other = planted_partition(45, 3, 20, seed=1)
+    z = method.embed(other)
+    assert z.shape == (45, 16)
+    x = (other.x - graph.x.mean(0)) / graph.x.std(0, correction=0)
+    torch.testing.assert_close(z, method.encoder(x, Adjacency(other.edge_index, 45).normalized()), rtol=1e-4, atol=1e-5)
+
+
+def test_a_large_graph_gets_fewer_rows():
+    large = planted_partition(20_000, 2, 4, seed=0)
+    chosen = get_method("costa-sv").choose(large)
+    assert chosen["sketch.ratio"] * 20_000 == pytest.approx(MOST_ROWS)
+    assert "sketch.ratio" not in get_method("costa-sv").choose(planted_partition(100, 2, 4, seed=0))
+
+
+def test_settings_that_contradict_each_other_are_refused(graph):
+    with pytest.raises(InputError, match="choose cross or both"):
+        build("costa-mv", graph, loss__kind="self")
+    with pytest.raises(InputError, match="noise_std above 0"):
+        build("costa-sv", graph, sketch__kind="noise")
+    with pytest.raises(InputError, match="did you mean costa-sv"):
+        get_method("costa-s")
+
+
+def test_every_method_says_what_it_is():
+    for name in METHODS:
+        method = get_method(name)
+        assert method.name == name
+        assert method.title
+        assert method.citation()
+    assert get_method("costa-mv").Settings is TwoViewSettings

@@ -1,0 +1,281 @@
+"""The command line through its entry point, as a user meets it."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+COMMAND = Path(sys.executable).parent / "costa"
+
+
+@pytest.fixture
+def own_graph(tmp_path):
+    """Two communities with string ids, three nodes without a label."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "friends"
+    folder.mkdir()
+    names = [f"person {i:02d}" for i in range(60)]
+    pairs = {(int(a), int(b)) for a, b in rng.integers(60, size=(900, 2)) if a < b and a % 2 == b % 2}
+    with (folder / "edges.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["source", "target"], *((names[a], names[b]) for a, b in sorted(pairs))])
+    with (folder / "nodes.csv").open("w", newline="") as file:
+        labels = ["" if i < 3 else ["blue", "red"][i % 2] for i in range(60)]
+        csv.writer(file).writerows([["id", "label"], *zip(names, labels, strict=True)])
+    np.save(folder / "features.npy", rng.normal(size=(60, 6)).astype("float32"))
+    return folder
+
+
+def test_help_is_quick_to_read_and_names_every_command():
+    shown = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
+    for command in ("demo", "train", "probe", "embed", "datasets", "methods"):
+        assert f"\n  {command} " in shown
+    assert "Start with `costa demo`" in " ".join(shown.split())
+
+
+def test_help_does_not_wait_for_torch():
+    code = "import sys, costa.cli; assert 'torch' not in sys.modules and 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_python_m_costa_is_the_same_command():
+    shown = subprocess.run([sys.executable, "-m", "costa", "--version"], capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("costa 0.")
+
+
+@pytest.mark.parametrize("command", ["demo", "train", "probe", "embed", "datasets", "methods"])
+def test_every_command_explains_itself(costa, command):
+    result = costa(command, "--help")
+    assert result.code == 0
+    assert "Usage: costa" in result.out
+
+
+def test_train_writes_a_run_and_says_what_it_did(costa, tmp_path):
+    result = costa("train", "digits", "--method", "costa-mv", "--epochs", 2, "--out", tmp_path / "run")
+    assert result.code == 0, result.err
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    shown = " ".join(result.out.split())
+    assert "costa-mv on digits, seed 0: 2 epochs in" in shown
+    assert f"accuracy {100 * metrics['probes'][0]['accuracy']['mean']:.1f} ±" in shown
+    assert f"raw {100 * metrics['floor']['raw']['accuracy']:.1f} (NMI" in shown
+    assert str(tmp_path / "run") in result.out
+    assert len(list(csv.DictReader((tmp_path / "run" / "log.csv").open()))) == 2
+    assert np.load(tmp_path / "run" / "embeddings.npy").shape == (1797, 128)
+
+
+def test_settings_are_shown_with_where_they_came_from(costa, tmp_path):
+    config = tmp_path / "mine.toml"
+    config.write_text("[loss]\ntau = 0.7\n")
+    result = costa(
+        "train", "digits", "--out", tmp_path / "run", "--epochs", 1, "--no-probe",
+        "--config", config, "--set", "sketch.kind=countsketch", "--set", "sketch.ratio=0.1",
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines() if line.strip()}
+    assert rows["sketch.kind"] == ["countsketch", "--set"]
+    assert rows["sketch.ratio"] == ["0.1", "--set"]
+    assert rows["loss.tau"][0] == "0.7"
+    assert rows["train.epochs"] == ["1", "--epochs"]
+    assert rows["features.scaling"] == ["none", "graph"]
+    saved = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert saved["settings"]["sketch.kind"] == "countsketch"
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["probes"] == []
+
+
+def test_several_seeds_make_several_runs_and_a_line_each(costa, tmp_path):
+    out, results = tmp_path / "runs", tmp_path / "results"
+    result = costa(
+        "train", "digits", "--seeds", 2, "--epochs", 1, "--out", out, "--results", results, "--set", "sketch.k=50"
+    )
+    assert result.code == 0, result.err
+    assert {path.name for path in out.iterdir()} == {"digits-costa-sv-0", "digits-costa-sv-1"}
+    lines = (results / "costa-sv" / "digits.jsonl").read_text().splitlines()
+    assert [json.loads(line)["seed"] for line in lines] == [0, 1]
+    assert json.loads(lines[0])["settings"]["sketch.k"] == 50
+    assert "seed s on split s" in result.out
+
+
+def test_probe_adds_to_the_metrics(digits_run, costa, tmp_path):
+    run = shutil.copytree(digits_run, tmp_path / "run")
+    result = costa("probe", run, "--protocol", "random-20-80", "--repeats", 2)
+    assert result.code == 0, result.err
+    assert "random-20-80, 2 splits" in result.out
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert [probe["protocol"] for probe in metrics["probes"]] == ["random-10-10-80", "random-2-2-96", "random-20-80"]
+    again = costa("probe", run, "--protocol", "random-20-80", "--repeats", 3)
+    assert again.code == 0
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert len(metrics["probes"]) == 3
+    assert len(metrics["probes"][-1]["accuracy"]["per_split"]) == 3
+
+
+def test_embed_gives_the_runs_own_vectors_again(digits_run, costa, tmp_path):
+    assert costa("embed", digits_run, "digits", "--out", tmp_path / "z.npy").code == 0
+    np.testing.assert_allclose(np.load(tmp_path / "z.npy"), np.load(digits_run / "embeddings.npy"), atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_folder_of_ones_own_from_start_to_end(own_graph, costa, tmp_path, suffix):
+    import pandas as pd
+
+    run, table = tmp_path / "run", tmp_path / f"z{suffix}"
+    trained = costa("train", own_graph, "--out", run, "--epochs", 3, "--set", "encoder.width=8")
+    assert trained.code == 0, trained.err
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert (metrics["dataset"], metrics["status"]) == ("friends", "ok")
+    assert metrics["probes"][0]["accuracy"]["mean"] > 0
+    assert costa("embed", run, own_graph, "--out", table).code == 0
+    frame = pd.read_csv(table) if suffix == ".csv" else pd.read_parquet(table)
+    assert list(frame["id"][:2]) == ["person 00", "person 01"]
+    np.testing.assert_allclose(frame.iloc[:, 1:], np.load(run / "embeddings.npy"), rtol=1e-4, atol=1e-6)
+    assert list(pd.read_parquet(run / "embeddings.parquet")["id"]) == list(frame["id"])
+
+
+def test_a_graph_without_labels_is_trained_and_not_judged(own_graph, costa, tmp_path):
+    (own_graph / "nodes.csv").unlink()
+    # without nodes.csv the ids must be row numbers
+    edges = (own_graph / "edges.csv").read_text().replace("person ", "")
+    (own_graph / "edges.csv").write_text("\n".join(
+        ",".join(str(int(cell)) if cell.isdigit() else cell for cell in line.split(",")) for line in edges.splitlines()
+    ))  # fmt: skip
+    result = costa("train", own_graph, "--out", tmp_path / "run", "--epochs", 1)
+    assert result.code == 0, result.err
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert (metrics["probes"], metrics["clustering"], metrics["floor"]) == ([], None, None)
+    refused = costa("probe", tmp_path / "run")
+    assert refused.code == 2
+    assert "no label" in refused.err
+
+
+def test_lists(costa):
+    assert "coauthor-physics" in costa("datasets").out
+    assert "COSTA, two views" in costa("methods").out
+
+
+BAD_TRAIN = [
+    (["corra"], "did you mean 'cora'"),
+    (["./nowhere"], "nowhere"),
+    (["digits", "--method", "costa-sw"], "did you mean costa-sv"),
+    (["digits", "--set", "sketch.ratioo=1"], "did you mean sketch.ratio"),
+    (["digits", "--set", "sketch.ratio"], "KEY=VALUE"),
+    (["digits", "--set", "sketch.ratio=-1"], "out of range"),
+    (["digits", "--set", "sketch.kind=svd"], "at most min(n, d)"),
+    (["digits", "--preset", "best"], "tuned, paper, none"),
+    (["digits", "--method", "costa-mv", "--preset", "paper"], "there are for: cora"),
+    (["digits", "--config", "missing.toml"], "there is no settings file"),
+    (["digits", "--seed", "1", "--seeds", "2"], "choose one run or several"),
+    (["digits", "--epochs", "0"], "epochs"),
+    (["digits", "--method", "raw", "--epochs", "3"], "not trained"),
+    (["digits", "--device", "cuda"], "no CUDA device"),
+    (["digits", "--device", "abacus"], "unknown device"),
+    (["digits", "--resume"], "no run to resume"),
+    (["cora", "--data-dir", "missing-folder"], "missing-folder"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"), BAD_TRAIN, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_bad_input_is_one_sentence_and_code_2(costa, tmp_path, monkeypatch, arguments, says):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    result = costa("train", *arguments, "--out", tmp_path / "run")
+    assert result.code == 2
+    assert says in " ".join(result.err.split())
+    assert "Traceback" not in result.err
+    if result.err.startswith("costa: "):  # the rest are usage errors, which show the usage too
+        assert result.err.count("\n") == 1
+
+
+def test_other_commands_refuse_what_is_no_run(costa, tmp_path, digits_run, own_graph):
+    for arguments in (["probe", tmp_path], ["embed", tmp_path, "digits", "--out", tmp_path / "z.npy"]):
+        result = costa(*arguments)
+        assert result.code == 2
+        assert "is not a run" in result.err
+    assert "has 6 features" in costa("embed", digits_run, own_graph, "--out", tmp_path / "z.npy").err
+    assert "end its name in" in costa("embed", digits_run, "digits", "--out", tmp_path / "z.txt").err
+    assert costa("probe", digits_run, "--protocol", "random-50-50").code == 2
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(costa, digits_run, tmp_path):
+    before = {path: path.read_bytes() for path in digits_run.iterdir()}
+    for arguments, says in (
+        (["digits"], "already holds this run"),
+        (["digits", "--seed", "5"], "already holds another run"),
+        (["digits", "--method", "raw", "--resume"], "already holds another run"),
+    ):
+        result = costa("train", *arguments, "--out", digits_run)
+        assert result.code == 2
+        assert says in result.err
+    assert {path: path.read_bytes() for path in digits_run.iterdir()} == before
+    (tmp_path / "thesis.tex").write_text("dear diary")
+    assert "is not a run of costa" in costa("train", "digits", "--out", tmp_path).err
+    assert "not an earlier demo" in costa("demo", "--out", tmp_path).err
+
+
+def test_a_run_that_ended_is_not_trained_again(costa, digits_run):
+    before = (digits_run / "model.safetensors").stat().st_mtime_ns
+    assert costa("train", "digits", "--epochs", 3, "--out", digits_run, "--resume").code == 0
+    assert (digits_run / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_ctrl_c_keeps_what_there_is_and_resume_goes_on(tmp_path):
+    """A real process, a real signal."""
+    run = tmp_path / "run"
+    arguments = [COMMAND, "train", "digits", "--out", run, "--epochs", "100000", "--set", "encoder.width=8"]
+    process = subprocess.Popen(
+        [*arguments, "--set", "sketch.k=20"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.time() + 60
+    while not (run / "log.csv").exists() or (run / "log.csv").read_text().count("\n") < 5:
+        assert process.poll() is None, process.communicate()
+        assert time.time() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "--resume goes on from there" in out
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["status"] == "interrupted"
+    assert np.isfinite(np.load(run / "embeddings.npy")).all()
+    done = metrics["epochs"]
+
+    more = [str(argument).replace("100000", str(done + 3)) for argument in arguments]
+    subprocess.run([*more, "--set", "sketch.k=20", "--resume", "--no-probe"], check=True, capture_output=True)
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert (metrics["status"], metrics["epochs"]) == ("ok", done + 3)
+    assert (run / "log.csv").read_text().count("\n") == done + 4
+    assert not (run / "checkpoint.safetensors").exists()
+
+
+def test_progress_shows_loss_rate_and_time_left_on_a_terminal_only(tmp_path):
+    import pty
+
+    arguments = [COMMAND, "train", "digits", "--epochs", "30", "--no-probe", "--set", "sketch.k=100", "--out"]
+    quiet = subprocess.run([*arguments, tmp_path / "a"], capture_output=True, text=True, check=True)
+    assert "epochs/s" not in quiet.stdout
+
+    shown = b""
+    leader, follower = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen([*arguments, tmp_path / "b"], stdout=follower, stderr=follower, env=environment) as process:
+        os.close(follower)
+        while True:
+            try:
+                chunk = os.read(leader, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not chunk:
+                break
+            shown += chunk
+    os.close(leader)
+    assert process.returncode == 0
+    assert b"epochs/s" in shown
+    assert b"loss" in shown
+    assert b"30/30" in shown
