@@ -221,7 +221,7 @@ class TestLinearProbe:
             ([5] * 20 + [4], STRENGTHS[20]),
         ],
     )
-    def test_ties_take_the_smallest_strength(self, wrong, expected):
+    def test_ties_take_the_smallest_strength(self, wrong, expected, monkeypatch):
         y = torch.arange(300) % 2
 
         def errs(x, classes, fit_on, predict_on, c):
@@ -232,11 +232,11 @@ class TestLinearProbe:
                 for rows in truth
             ]
 
-        rule = PROTOCOLS["random-10-10-80"]
-        c = probe._choose(rule, splits(rule.name, y, repeats=3), torch.zeros(300, 1), y, errs)
-        assert c.tolist() == [expected] * 3
+        monkeypatch.setitem(probe.SOLVERS, "errs", errs)
+        result = linear_probe(torch.ones(300, 1), y, repeats=3, solver="errs")
+        assert result.chosen_c == (expected,) * 3
 
-    def test_ties_in_cross_validation_survive_the_order_of_addition(self):
+    def test_ties_in_cross_validation_survive_the_order_of_addition(self, monkeypatch):
         y = torch.arange(450) % 2
 
         def errs(x, classes, fit_on, predict_on, c):
@@ -249,9 +249,9 @@ class TestLinearProbe:
                 for fold, rows in enumerate(truth)
             ]
 
-        rule = PROTOCOLS["random-10-90-cv"]
-        c = probe._choose(rule, splits(rule.name, y, repeats=1), torch.zeros(450, 1), y, errs)
-        assert c.tolist() == [STRENGTHS[0]]
+        monkeypatch.setitem(probe.SOLVERS, "errs", errs)
+        result = linear_probe(torch.ones(450, 1), y, "random-10-90-cv", repeats=1, solver="errs")
+        assert result.chosen_c == (STRENGTHS[0],)
 
     def test_folds_partition_the_training_set_class_by_class(self):
         classes = torch.arange(1000) % 4

@@ -164,6 +164,7 @@ def train(
                     probe=not no_probe,
                     resume=resume,
                     report=report,
+                    announce=_say,
                     should_stop=should_stop,
                 )
             collected.append(metrics)

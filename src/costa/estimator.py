@@ -20,7 +20,7 @@ from costa.runs import resolve
 class COSTA(TransformerMixin, BaseEstimator):
     """Node embeddings without labels: a GCN trained by contrasting sketches of its own features.
 
-    Settings that are not given are the method's defaults, what the graph suggests, or, for a benchmark graph, the tuned ones.
+    Settings that are not given are the method's defaults, what the graph suggests, or a benchmark's tuned ones.
 
     Args:
         views: 1 contrasts the sketch with itself; 2 contrasts two augmented views of the graph.

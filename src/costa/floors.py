@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,30 @@ from costa.probe import cluster, linear_probe
 FLOORS = ("raw", "untrained")
 
 
-def floor_scores(graph: Data, protocol: str, repeats: int) -> dict[str, dict[str, float]]:
+def floor_scores(
+    graph: Data,
+    protocol: str,
+    repeats: int,
+    device: torch.device | None = None,
+    announce: Callable[[str], None] = lambda text: None,
+) -> dict[str, dict[str, float]]:
     """``{"raw": {"accuracy", "nmi"}, "untrained": {…}}``: mean accuracy over the splits, k-means NMI; seed 0.
 
     The floors take the settings chosen from the graph, never a preset: they are the same for every method beside them.
+
+    Args:
+        graph: With labels.
+        protocol: A name in :data:`costa.probe.PROTOCOLS`.
+        repeats: How many splits.
+        device: Where the probe computes.
+        announce: Told when they have to be computed: raw features can be wide, and minutes long on a CPU.
     """
     path = Path(platformdirs.user_cache_dir("costa")) / "floors" / f"{_key(graph, protocol, repeats)}.json"
     if path.exists():
         cached: dict[str, dict[str, float]] = json.loads(path.read_text())
         return cached
-    scores = {name: _score(name, graph, protocol, repeats) for name in FLOORS}
+    announce(f"Judging raw features and an untrained encoder on {graph.name} ({protocol}); kept for the next time …")
+    scores = {name: _score(name, graph, protocol, repeats, device) for name in FLOORS}
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(f".{os.getpid()}")
     beside.write_text(json.dumps(scores))
@@ -37,20 +52,14 @@ def floor_scores(graph: Data, protocol: str, repeats: int) -> dict[str, dict[str
     return scores
 
 
-def _score(name: str, graph: Data, protocol: str, repeats: int) -> dict[str, float]:
+def _score(name: str, graph: Data, protocol: str, repeats: int, device: torch.device | None) -> dict[str, float]:
     method = get_method(name)
     merged: Any = settings.merge(method.Settings, [("graph", method.choose(graph))])[0]
     floor = training.build(method, merged, graph, seed=0, device=torch.device("cpu"))
     training.train(floor, graph)
     z = floor.embed(graph)
-    accuracy = linear_probe(z, graph.y, protocol, repeats=repeats, masks=split_masks(graph)).accuracy.mean
-    return {"accuracy": accuracy, "nmi": cluster(z, graph.y).nmi}
-
-
-def split_masks(graph: Data) -> Any:
-    """The graph's own splits, where it has any, for the protocol ``public``."""
-    masks = {name: graph.get(name) for name in ("train_mask", "val_mask", "test_mask")}
-    return None if any(mask is None for mask in masks.values()) else masks
+    result = linear_probe(z, graph.y, protocol, repeats=repeats, masks=graph, device=device)
+    return {"accuracy": result.accuracy.mean, "nmi": cluster(z, graph.y).nmi}
 
 
 def _key(graph: Data, protocol: str, repeats: int) -> str:

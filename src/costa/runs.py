@@ -28,7 +28,7 @@ from torch_geometric.data import Data
 from costa import __version__, settings, training
 from costa.errors import InputError
 from costa.experiments import presets
-from costa.floors import floor_scores, split_masks
+from costa.floors import floor_scores
 from costa.graphs import load_graph
 from costa.methods import get_method
 from costa.methods.base import Method
@@ -39,6 +39,8 @@ SCHEMA = 1
 CONFIG, METRICS, MODEL, EMBEDDINGS = "config.json", "metrics.json", "model.safetensors", "embeddings.npy"
 DEFAULT_PROTOCOLS = ("random-10-10-80", "random-2-2-96")
 """What a training is judged by; the floors are given for the first."""
+REPEATS = 20
+"""Splits of each."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ def execute(
     probe: bool = True,
     resume: bool = False,
     report: training.Report | None = None,
+    announce: Callable[[str], None] = lambda text: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Train, embed, probe; write the RUN folder; return its metrics.
@@ -134,6 +137,7 @@ def execute(
         probe: Whether to judge the vectors, where the graph has labels.
         resume: Go on from the folder's checkpoint; a run that had ended is returned as it is.
         report: Hears of every epoch.
+        announce: Told of work that takes a while and is no epoch.
         should_stop: Asked after every epoch.
     """
     if resume and (folder / METRICS).exists():
@@ -188,29 +192,29 @@ def execute(
         "floor": None,
     }
     if probe and outcome.status == "ok" and is_labelled(graph):
-        metrics |= judge(z, graph, device)
+        metrics |= judge(z, graph, device, announce)
     _write_json(folder / METRICS, metrics)
     return metrics
 
 
 def judge(
-    z: torch.Tensor, graph: Data, device: torch.device, protocols: Sequence[str] = DEFAULT_PROTOCOLS, repeats: int = 20
+    z: torch.Tensor, graph: Data, device: torch.device, announce: Callable[[str], None] = lambda text: None
 ) -> dict[str, Any]:
     """The fields ``probes``, ``clustering`` and ``floor`` of ``metrics.json``."""
-    probes = [probe_graph(z, graph, protocol, repeats, device).to_dict() for protocol in protocols]
+    probes = [probe_graph(z, graph, protocol, REPEATS, device).to_dict() for protocol in DEFAULT_PROTOCOLS]
     clusters = cluster(z, graph.y)
     return {
         "probes": probes,
         "clustering": {"nmi": clusters.nmi, "ari": clusters.ari},
-        "floor": floor_scores(graph, protocols[0], repeats),
+        "floor": floor_scores(graph, DEFAULT_PROTOCOLS[0], REPEATS, device, announce),
     }
 
 
 def probe_graph(
-    z: torch.Tensor, graph: Data, protocol: str, repeats: int = 20, device: torch.device | None = None
+    z: torch.Tensor, graph: Data, protocol: str, repeats: int = REPEATS, device: torch.device | None = None
 ) -> ProbeResult:
     """The linear probe with the labels, and where the protocol needs them the splits, that the graph came with."""
-    return linear_probe(z, graph.y, protocol, repeats=repeats, masks=split_masks(graph), device=device)
+    return linear_probe(z, graph.y, protocol, repeats=repeats, masks=graph, device=device)
 
 
 def is_labelled(graph: Data) -> bool:

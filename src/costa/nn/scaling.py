@@ -31,11 +31,11 @@ class FeatureScaling(nn.Module):
             self.std.copy_(torch.where(std > 0, std, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The scaled features."""
+        """The scaled features, where ``x`` is: a graph may wait on the CPU for a model that is on a GPU."""
         if self.kind == "rows":
             return x / x.abs().sum(1, keepdim=True).clamp(min=torch.finfo(x.dtype).tiny)
         if self.kind == "standard":
-            return (x - self.mean) / self.std
+            return (x - self.mean.to(x.device)) / self.std.to(x.device)
         return x
 
     def extra_repr(self) -> str:
