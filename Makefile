@@ -8,6 +8,7 @@ PIP    := -m pip install --quiet --disable-pip-version-check --constraint constr
 
 demo: $(VENV)/.ready
 	@$(BIN)/costa demo
+	@echo "(The command is $(BIN)/costa; . $(BIN)/activate makes it plain costa.)"
 
 test: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m "not slow and not gpu"

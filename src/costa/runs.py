@@ -11,6 +11,7 @@ checkpoint.safetensors   while it trains, and after an interruption
 from __future__ import annotations
 
 import json
+import os
 import platform
 import resource
 import subprocess
@@ -342,7 +343,12 @@ def _peak_memory(device: torch.device) -> int:
 
 
 def _commit() -> str | None:
-    """The commit of the source tree that is running, ``-dirty`` where it was changed; None for an installed package."""
+    """The commit of the source tree that is running, ``-dirty`` where it was changed; None for an installed package.
+
+    Where the tree was copied without its history, to a machine with a GPU say, ``COSTA_COMMIT`` can name the commit.
+    """
+    if "COSTA_COMMIT" in os.environ:
+        return os.environ["COSTA_COMMIT"]
     here = Path(__file__).parent
     command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
