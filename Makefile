@@ -26,16 +26,16 @@ format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
 
 # The wheel, in an environment of its own and outside the tree, must run the demo.
-wheel: ROOM := $(shell mktemp -d)
 wheel:
-	$(PYTHON) -m venv $(ROOM)/venv
-	$(ROOM)/venv/bin/python $(PIP) torch==2.13.0
-	$(ROOM)/venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir $(ROOM) .
-	$(ROOM)/venv/bin/python $(PIP) $(ROOM)/costa_gcl-*.whl
-	cd $(ROOM) && venv/bin/costa demo && venv/bin/costa train digits --method costa-mv --epochs 2
-	rm -rf $(ROOM)
+	room=$$(mktemp -d) && trap "rm -rf $$room" EXIT && set -e && \
+	$(PYTHON) -m venv $$room/venv && \
+	$$room/venv/bin/python $(PIP) torch==2.13.0 && \
+	$$room/venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir $$room . && \
+	$$room/venv/bin/python $(PIP) $$room/costa_gcl-*.whl && \
+	test -f $$room/venv/lib/python3*/site-packages/costa/py.typed && \
+	cd $$room && venv/bin/costa demo && venv/bin/costa train digits --method costa-mv --epochs 2
 
-# torch comes first and pinned: a bare `torch` would choose the newest build with all of CUDA in it.
+# torch comes first and by its exact version: that is the one name an index with CPU builds can be asked for.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV): once, a few minutes, about 1.5 GB …"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

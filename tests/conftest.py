@@ -1,12 +1,17 @@
 """What the tests share: benchmark data, the command line, one small run."""
 
+import csv
 import os
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Before torch is imported, and for the processes that tests start: on problems this small two threads gain nothing, and
+# beside another busy process they wait for each other up to fifty times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")
@@ -52,18 +57,35 @@ def costa(monkeypatch, capsys):
     return run
 
 
+@pytest.fixture
+def own_graph(tmp_path) -> Path:
+    """A folder of one's own: two communities, string ids, three nodes without a label."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "friends"
+    folder.mkdir()
+    names = [f"person {i:02d}" for i in range(60)]
+    pairs = {(int(a), int(b)) for a, b in rng.integers(60, size=(900, 2)) if a < b and a % 2 == b % 2}
+    with (folder / "edges.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["source", "target"], *((names[a], names[b]) for a, b in sorted(pairs))])
+    with (folder / "nodes.csv").open("w", newline="") as file:
+        labels = ["" if i < 3 else ["blue", "red"][i % 2] for i in range(60)]
+        csv.writer(file).writerows([["id", "label"], *zip(names, labels, strict=True)])
+    np.save(folder / "features.npy", rng.normal(size=(60, 6)).astype("float32"))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def digits_run(tmp_path_factory) -> Path:
     """A finished run of COSTA on digits, three epochs; tests read it, or copy it."""
     import torch
 
     from costa import runs
+    from costa.experiments.presets import resolve
     from costa.graphs import load_graph
     from costa.methods import get_method
 
     folder = tmp_path_factory.mktemp("runs") / "digits"
     graph = load_graph("digits")
-    resolved = runs.resolve(get_method("costa-sv"), graph, epochs=3)
-    runs.claim(folder, "costa-sv", "digits", 0, resume=False)
+    resolved = resolve(get_method("costa-sv"), graph, epochs=3)
     runs.execute(folder, graph, "digits", "costa-sv", resolved, seed=0, device=torch.device("cpu"))
     return folder

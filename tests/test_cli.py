@@ -16,23 +16,6 @@ import pytest
 COMMAND = Path(sys.executable).parent / "costa"
 
 
-@pytest.fixture
-def own_graph(tmp_path):
-    """Two communities with string ids, three nodes without a label."""
-    rng = np.random.default_rng(0)
-    folder = tmp_path / "friends"
-    folder.mkdir()
-    names = [f"person {i:02d}" for i in range(60)]
-    pairs = {(int(a), int(b)) for a, b in rng.integers(60, size=(900, 2)) if a < b and a % 2 == b % 2}
-    with (folder / "edges.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["source", "target"], *((names[a], names[b]) for a, b in sorted(pairs))])
-    with (folder / "nodes.csv").open("w", newline="") as file:
-        labels = ["" if i < 3 else ["blue", "red"][i % 2] for i in range(60)]
-        csv.writer(file).writerows([["id", "label"], *zip(names, labels, strict=True)])
-    np.save(folder / "features.npy", rng.normal(size=(60, 6)).astype("float32"))
-    return folder
-
-
 def test_help_is_quick_to_read_and_names_every_command():
     shown = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
     for command in ("demo", "train", "probe", "embed", "datasets", "methods"):
@@ -79,8 +62,8 @@ def test_settings_are_shown_with_where_they_came_from(costa, tmp_path):
     )  # fmt: skip
     assert result.code == 0, result.err
     rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines() if line.strip()}
-    assert rows["sketch.kind"] == ["countsketch", "--set"]
-    assert rows["sketch.ratio"] == ["0.1", "--set"]
+    assert rows["sketch.kind"] == ["countsketch", "given"]
+    assert rows["sketch.ratio"] == ["0.1", "given"]
     assert rows["loss.tau"][0] == "0.7"
     assert rows["train.epochs"] == ["1", "--epochs"]
     assert rows["features.scaling"] == ["none", "graph"]
@@ -114,11 +97,99 @@ def test_probe_adds_to_the_metrics(digits_run, costa, tmp_path):
     metrics = json.loads((run / "metrics.json").read_text())
     assert len(metrics["probes"]) == 3
     assert len(metrics["probes"][-1]["accuracy"]["per_split"]) == 3
+    assert costa("probe", run, "--repeats", 2).code == 0  # measured again, it keeps its place
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert [probe["protocol"] for probe in metrics["probes"]] == ["random-10-10-80", "random-2-2-96", "random-20-80"]
+
+
+def test_probes_help_says_what_each_protocol_is(costa):
+    from costa.probe import PROTOCOLS
+
+    shown = " ".join(costa("probe", "--help").out.split())
+    for protocol in PROTOCOLS.values():
+        assert f"{protocol.name} {protocol.description}" in shown
+
+
+DAMAGE = [
+    ("metrics.json", '{"schema": 1, "me'),
+    ("metrics.json", None),
+    ("config.json", "[]"),
+    ("config.json", '{"schema": 1}'),
+    ("config.json", '{"schema": 7}'),
+    ("embeddings.npy", "no array"),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), DAMAGE)
+def test_a_damaged_run_is_one_sentence(digits_run, costa, tmp_path, name, content):
+    run = shutil.copytree(digits_run, tmp_path / "run")
+    (run / name).unlink()
+    if content is not None:
+        (run / name).write_text(content)
+    result = costa("probe", run, "--repeats", 1)
+    assert result.code == 2
+    assert result.err.count("\n") == 1
+    assert name in result.err
+
+
+def test_a_model_of_another_run_is_one_sentence(digits_run, costa, tmp_path):
+    run = shutil.copytree(digits_run, tmp_path / "run")
+    (run / "model.safetensors").write_bytes(b"nothing")
+    result = costa("embed", run, "digits", "--out", tmp_path / "z.npy")
+    assert result.code == 2
+    assert "model.safetensors" in result.err
+
+
+def test_vectors_that_say_nothing_are_not_judged(own_graph, costa, tmp_path):
+    np.save(own_graph / "features.npy", np.ones((60, 6), dtype="float32"))
+    edges = ["source,target", *(f"person {i:02d},person {(i + 1) % 60:02d}" for i in range(60))]
+    (own_graph / "edges.csv").write_text("\n".join(edges))
+    result = costa("train", own_graph, "--epochs", 1, "--out", tmp_path / "run")
+    assert result.code == 1
+    assert "collapsed" in result.out
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert (metrics["status"], metrics["probes"]) == ("collapsed", [])
+
+
+def test_a_last_step_that_diverges_is_noticed(costa, tmp_path, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(
+        "costa.methods.base.EncoderMethod.embed", lambda self, graph: torch.full((1797, 4), float("nan"))
+    )
+    result = costa("train", "digits", "--epochs", 1, "--out", tmp_path / "run")
+    assert result.code == 1
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["status"] == "diverged"
 
 
 def test_embed_gives_the_runs_own_vectors_again(digits_run, costa, tmp_path):
     assert costa("embed", digits_run, "digits", "--out", tmp_path / "z.npy").code == 0
     np.testing.assert_allclose(np.load(tmp_path / "z.npy"), np.load(digits_run / "embeddings.npy"), atol=1e-6)
+
+
+def test_a_folder_named_as_a_benchmark_is_not_the_benchmark(own_graph, costa, tmp_path, monkeypatch):
+    own_graph.rename(tmp_path / "digits")
+    monkeypatch.chdir(tmp_path)
+    result = costa("train", "./digits", "--epochs", 1, "--no-probe", "--out", tmp_path / "run")
+    assert result.code == 0, result.err
+    assert "preset" not in result.out.replace("no tuned settings", "")
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["dataset"] == "digits-folder"
+    monkeypatch.chdir("/")  # the run remembers where its graph is
+    assert costa("probe", tmp_path / "run", "--repeats", 2).code == 0
+    (tmp_path / "digits").rename(tmp_path / "moved")
+    assert "which is not there any more" in costa("probe", tmp_path / "run").err
+
+
+def test_few_labels_are_judged_as_far_as_they_go(own_graph, costa, tmp_path):
+    nodes = (own_graph / "nodes.csv").read_text().splitlines()
+    nodes[25:] = [line.split(",")[0] + "," for line in nodes[25:]]
+    (own_graph / "nodes.csv").write_text("\n".join(nodes) + "\n")
+    result = costa("train", own_graph, "--epochs", 1, "--out", tmp_path / "run")
+    assert result.code == 0, result.err
+    assert "Not judged: the protocol 'random-2-2-96' needs at least 50 labelled nodes" in result.out
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert [probe["protocol"] for probe in metrics["probes"]] == ["random-10-10-80"]
+    assert metrics["floor"]["untrained"]["accuracy"] > 0
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -174,6 +245,15 @@ BAD_TRAIN = [
     (["digits", "--epochs", "0"], "epochs"),
     (["digits", "--method", "raw", "--epochs", "3"], "not trained"),
     (["digits", "--device", "cuda"], "no CUDA device"),
+    (["digits", "--set", "sketch.kind=noise", "--set", "sketch.noise_std=1", "--set", "sketch.k=9"], "keeps all rows"),
+    (["digits", "--set", "sketch.density=0.5"], "belongs to sketch.kind = sparse"),
+    (["digits", "--set", "sketch.k=9", "--set", "sketch.ratio=0.5"], "sketch.k says how many rows"),
+    (["digits", "--set", "augment.edge_rate=0.1,0.2"], "has one view"),
+    (["digits", "--set", "train.lr=1e38"], "at most 100"),
+    (["digits", "--set", "sketch.ratio=1e9"], "at most 100"),
+    (["digits", "--set", "sketch.k=10000000000"], "not enough memory"),
+    (["digits", "--seed", "99999999999999999999"], "seed"),
+    (["digits", "--config", "."], "irectory"),
     (["digits", "--device", "abacus"], "unknown device"),
     (["digits", "--resume"], "no run to resume"),
     (["cora", "--data-dir", "missing-folder"], "missing-folder"),
@@ -200,6 +280,7 @@ def test_other_commands_refuse_what_is_no_run(costa, tmp_path, digits_run, own_g
         assert "is not a run" in result.err
     assert "has 6 features" in costa("embed", digits_run, own_graph, "--out", tmp_path / "z.npy").err
     assert "end its name in" in costa("embed", digits_run, "digits", "--out", tmp_path / "z.txt").err
+    assert "cannot be written" in costa("embed", digits_run, "digits", "--out", tmp_path / "no" / "z.npy").err
     assert costa("probe", digits_run, "--protocol", "random-50-50").code == 2
 
 
@@ -217,6 +298,56 @@ def test_a_folder_that_holds_something_else_is_left_alone(costa, digits_run, tmp
     (tmp_path / "thesis.tex").write_text("dear diary")
     assert "is not a run of costa" in costa("train", "digits", "--out", tmp_path).err
     assert "not an earlier demo" in costa("demo", "--out", tmp_path).err
+
+
+@pytest.mark.parametrize("option", ["--out", "--results"])
+def test_a_place_that_cannot_be_written_is_one_sentence(costa, tmp_path, option):
+    (tmp_path / "file").write_text("mine")
+    arguments = {"--out": tmp_path / "run", "--results": tmp_path / "results"} | {option: tmp_path / "file" / "x"}
+    flat = [str(word) for pair in arguments.items() for word in pair]
+    result = costa("train", "digits", "--epochs", 1, "--no-probe", *flat)
+    assert result.code == 2
+    assert result.err.startswith("costa: ")
+    assert result.err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_refused_start_leaves_no_folder_behind(costa, tmp_path):
+    assert costa("train", "digits", "--set", "sketch.kind=svd", "--out", tmp_path / "run").code == 2
+    assert not (tmp_path / "run").exists()
+
+
+def test_brackets_in_a_path_are_shown_as_they_are(costa, tmp_path):
+    result = costa("train", "digits", "--method", "raw", "--no-probe", "--out", tmp_path / "r[old][/b]")
+    assert result.code == 0, result.err
+    assert "r[old][/b]" in result.out
+
+
+def test_resume_goes_on_with_the_seeds_that_are_missing_and_stores_only_those(costa, tmp_path):
+    arguments = [
+        "train",
+        "digits",
+        "--epochs",
+        1,
+        "--no-probe",
+        "--out",
+        tmp_path / "runs",
+        "--results",
+        tmp_path / "r",
+    ]
+    assert costa(*arguments, "--seeds", 1).code == 0
+    for _ in range(2):
+        assert costa(*arguments, "--seeds", 3, "--resume").code == 0
+    lines = (tmp_path / "r" / "costa-sv" / "digits.jsonl").read_text().splitlines()
+    assert [json.loads(line)["seed"] for line in lines] == [0, 1, 2]
+
+
+def test_resume_refuses_other_settings_and_leaves_the_run_as_it_is(costa, digits_run):
+    before = {path: path.read_bytes() for path in digits_run.iterdir()}
+    result = costa("train", "digits", "--epochs", 3, "--out", digits_run, "--resume", "--set", "loss.tau=0.9")
+    assert result.code == 2
+    assert "began with loss.tau = 0.5, not 0.9" in result.err
+    assert {path: path.read_bytes() for path in digits_run.iterdir()} == before
 
 
 def test_a_run_that_ended_is_not_trained_again(costa, digits_run):
@@ -240,7 +371,7 @@ def test_ctrl_c_keeps_what_there_is_and_resume_goes_on(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "--resume goes on from there" in out
+    assert "with --resume goes on from there" in out
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["status"] == "interrupted"
     assert np.isfinite(np.load(run / "embeddings.npy")).all()

@@ -40,8 +40,8 @@ def test_the_log_has_a_row_for_every_epoch(graph, tmp_path):
     rows = read_log(tmp_path)
     assert (outcome.status, outcome.epochs) == ("ok", 5)
     assert [int(row["epoch"]) for row in rows] == [1, 2, 3, 4, 5]
-    assert float(rows[-1]["loss"]) == pytest.approx(outcome.last_loss, rel=1e-5)
     assert [done for done, _ in heard] == [1, 2, 3, 4, 5]
+    assert [float(row["loss"]) for row in rows] == pytest.approx([loss for _, loss in heard], rel=1e-5)
     assert not (tmp_path / training.CHECKPOINT).exists()
 
 
@@ -62,6 +62,14 @@ def test_resuming_is_the_same_as_never_having_stopped(graph, tmp_path, values):
     assert outcome.seconds > stopped.seconds
     assert torch.equal(resumed.embed(graph), straight.embed(graph))
     assert [int(row["epoch"]) for row in read_log(tmp_path)] == list(range(1, 10))
+
+
+def test_fewer_epochs_than_are_done_is_one_sentence(graph, tmp_path):
+    count = iter(range(100))
+    train = settings.Train(epochs=9)
+    training.train(build(graph), graph, train, folder=tmp_path, should_stop=lambda: next(count) == 3)
+    with pytest.raises(InputError, match="4 epochs are done already"):
+        training.train(build(graph), graph, settings.Train(epochs=2), folder=tmp_path, resume=True)
 
 
 def test_rows_past_the_checkpoint_are_written_anew(graph, tmp_path):

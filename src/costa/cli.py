@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from costa.errors import InputError
 if TYPE_CHECKING:
     from costa.training import Report
 
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False)
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -48,8 +49,20 @@ def main() -> None:
     try:
         app(prog_name="costa")
     except InputError as problem:
-        print(f"costa: {problem}", file=sys.stderr)
-        sys.exit(2)
+        _fail(str(problem))
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        _fail(f"{where}{problem.strerror or problem}; check the path, its permissions and the space on the disk.")
+    except (MemoryError, RuntimeError) as problem:
+        # PyTorch has a class of its own for a full GPU, and none for a full CPU.
+        if not isinstance(problem, MemoryError) and "memory" not in str(problem):
+            raise
+        _fail("there is not enough memory for this; lower sketch.ratio or encoder.width, or take a larger machine.")
+
+
+def _fail(sentence: str) -> None:
+    print(f"costa: {sentence}", file=sys.stderr)
+    sys.exit(2)
 
 
 def _version(show: bool) -> None:
@@ -85,9 +98,8 @@ def demo(
     console.print(table)
     _say(
         "\nAccuracy (percent) is on nodes whose label was not used: mean ± standard deviation over"
-        f" {room.SEEDS} seeds × {room.SPLITS} splits. NMI is the agreement of k-means with the digits, over"
-        f" {room.SEEDS} seeds; it uses no label. The untrained network has random weights; training adds the step from"
-        " there."
+        f" {room.SEEDS} seeds × {room.SPLITS} splits. NMI says how well k-means, which sees no label, finds the ten"
+        f" digits, over {room.SEEDS} seeds. The untrained GCN has random weights and is a strong floor."
     )
     _say(f"\nPicture   {out / room.PICTURE}\nNumbers   {out / room.RESULTS}")
     _say(f"Models    {out}/digits-*/   (try: costa probe {out}/digits-costa-mv-0)")
@@ -131,7 +143,7 @@ def train(
     if seed is not None and seeds is not None:
         raise InputError("--seed and --seeds were both given; choose one run or several.")
     from costa import runs, settings, training
-    from costa.experiments import store
+    from costa.experiments import presets, store
     from costa.graphs import load_graph
     from costa.methods import get_method
 
@@ -141,57 +153,70 @@ def train(
         training.make_deterministic()
     data = load_graph(graph, data_dir=data_dir)
     given = settings.parse_assignments(set_ or [])
-    resolved = runs.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs)
+    resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs)
     wanted = range(seeds) if seeds is not None else [seed or 0]
     folders = {s: _folder(out, data.name, method, s, several=seeds is not None) for s in wanted}
     for s, folder in folders.items():
-        if not (resume and seeds is not None and not folder.exists()):
-            runs.claim(folder, method, graph, s, resume=resume)
+        runs.claim(folder, method, data, s, resume=resume, fresh_is_fine=seeds is not None)
+    if results is not None:
+        results.mkdir(parents=True, exist_ok=True)
     _print_settings(resolved, f"{chosen.title} on {data.name}: {data.num_nodes:,} nodes, on {where}")
 
     collected = []
-    with training.stop_on_interrupt() as should_stop:
-        for s, folder in folders.items():
-            with _progress(f"seed {s}", getattr(resolved.values, "train", None)) as report:
-                metrics = runs.execute(
-                    folder,
-                    data,
-                    graph,
-                    method,
-                    resolved,
-                    seed=s,
-                    device=where,
-                    probe=not no_probe,
-                    resume=resume,
-                    report=report,
-                    announce=_say,
-                    should_stop=should_stop,
-                )
-            collected.append(metrics)
-            _print_run(metrics, folder)
-            if metrics["status"] != "ok":
-                break
-            if results is not None:
-                store.append(results, metrics, settings.flatten(resolved.values))
+    for s, folder in folders.items():
+        had_ended = runs.has_ended(folder)
+        with _progress(f"seed {s}", getattr(resolved.values, "train", None)) as report:
+            metrics = runs.execute(
+                folder,
+                data,
+                graph,
+                method,
+                resolved,
+                seed=s,
+                device=where,
+                probe=not no_probe,
+                resume=resume,
+                interruptible=True,
+                report=report,
+                announce=_say,
+            )
+        collected.append(metrics)
+        _print_run(metrics, folder)
+        if metrics["status"] == "interrupted":
+            break
+        if results is not None and not had_ended:
+            store.append(results, metrics, settings.flatten(resolved.values))
     if len(collected) > 1:
-        _print_pairs(collected)
-    status = collected[-1]["status"]
-    if status != "ok":
-        raise typer.Exit(130 if status == "interrupted" else 1)
+        for protocol, (mean, pairs) in runs.pair_scores(collected).items():
+            line = f"{protocol:<16} mean over {len(collected)} seeds × all splits {100 * mean:.1f}"
+            if len(pairs) > 1:
+                line += f"; seed s on split s {_percent((statistics.mean(pairs), statistics.stdev(pairs)))}"
+            _say(line)
+    statuses = {metrics["status"] for metrics in collected}
+    if statuses != {"ok"}:
+        raise typer.Exit(130 if "interrupted" in statuses else 1)
 
 
 @app.command()
 def probe(
     run: RunArgument,
-    protocol: Annotated[
-        str,
-        typer.Option(help="random-10-10-80, random-2-2-96, random-10-90-cv, random-20-80, random-10-80-10 or public."),
-    ] = "random-10-10-80",
+    protocol: Annotated[str, typer.Option(help="Which nodes train, choose and test; the names are above.")] = (
+        "random-10-10-80"
+    ),
     repeats: Annotated[int, typer.Option(min=1, help="How many splits.")] = 20,
     device: Device = "auto",
     data_dir: DataDir = None,
 ) -> None:
-    """Judge a run's vectors: logistic regression on splits of the labels; the result goes into RUN/metrics.json."""
+    """Judge a run's vectors: logistic regression on splits of the labels; the result goes into RUN/metrics.json.
+
+    \b
+    random-10-10-80  10% train, 10% choose C, 80% test (the default)
+    random-10-90-cv  10% train and choose C by 5-fold cross-validation, 90% test (GRACE's)
+    random-20-80     10% train, 10% choose C, then both train again, 80% test (BGRL's)
+    random-10-80-10  10% train, 80% choose C, 10% test (what the released COSTA code does)
+    random-2-2-96    2% train, 2% choose C, 96% test (few labels)
+    public           the graph's own masks: Planetoid's one split, WikiCS' twenty
+    """
     from costa import runs, training
 
     where = training.resolve_device(device)
@@ -215,6 +240,7 @@ def embed(
 
     model = runs.load_model(run, training.resolve_device(device))
     data = load_graph(graph, data_dir=data_dir)
+    runs.check_vector_path(out)
     z = runs.embed(model, run, data)
     runs.write_vectors(out, z, data.get("node_ids"))
     _say(f"{out}: {z.shape[0]:,} nodes × {z.shape[1]}")
@@ -298,25 +324,30 @@ def _progress(label: str, settings: Any) -> Iterator[Report | None]:
     )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(label, total=settings.epochs, loss=float("nan"), rate=0.0)
-        began = time.perf_counter()
-        first: list[int] = []
+        began, heard = time.perf_counter(), 0
 
         def report(done: int, loss: float) -> None:
-            first.append(done) if not first else None
-            rate = (done - first[0] + 1) / (time.perf_counter() - began)
+            nonlocal heard
+            heard += 1
+            rate = heard / (time.perf_counter() - began)
             progress.update(task, completed=done, loss=loss, rate=rate)
 
         yield report
 
 
 def _print_run(metrics: dict[str, Any], folder: Path) -> None:
+    from costa.runs import DEFAULT_PROTOCOLS
+
     head = f"{metrics['method']} on {metrics['dataset']}, seed {metrics['seed']}"
-    if metrics["status"] == "diverged":
-        _say(f"{head}: the loss was not finite after {metrics['epochs']} epochs; lower train.lr or raise loss.tau.")
-    elif metrics["status"] == "interrupted":
-        _say(f"{head}: stopped after {metrics['epochs']} epochs; --resume goes on from there.")
-    else:
-        _say(f"{head}: {metrics['epochs']} epochs in {metrics['seconds']:.1f} s")
+    after = f"{metrics['epochs']} epoch{'' if metrics['epochs'] == 1 else 's'}"
+    ending = {
+        "ok": f"{after} in {metrics['seconds']:.1f} s",
+        "interrupted": f"stopped after {after}; the same command with --resume goes on from there.",
+        "diverged": f"diverged after {after} and is not judged; lower train.lr or raise loss.tau.",
+        "collapsed": f"collapsed: after {after} all vectors point the same way, and are not judged; look at the"
+        " features, lower train.lr or raise loss.tau.",
+    }
+    _say(f"{head}: {ending[metrics['status']]}")
     for probe in metrics["probes"]:
         accuracy = probe["accuracy"]
         _say(
@@ -329,21 +360,5 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
         floors = "   ".join(
             f"{name} {100 * floor['accuracy']:.1f} (NMI {floor['nmi']:.3f})" for name, floor in metrics["floor"].items()
         )
-        _say(f"  floors           {floors}   ({metrics['probes'][0]['protocol']})")
+        _say(f"  floors           {floors}   ({DEFAULT_PROTOCOLS[0]})")
     _say(f"  {folder}{os.sep}")
-
-
-def _print_pairs(collected: list[dict[str, Any]]) -> None:
-    """Seed s with split s, as the paper pairs them, and all seeds with all splits."""
-    from statistics import mean, stdev
-
-    for probes in zip(*(metrics["probes"] for metrics in collected), strict=False):
-        pairs = [
-            probe["accuracy"]["per_split"][metrics["seed"] % len(probe["accuracy"]["per_split"])]
-            for probe, metrics in zip(probes, collected, strict=True)
-        ]
-        means = [probe["accuracy"]["mean"] for probe in probes]
-        _say(
-            f"{probes[0]['protocol']:<16} mean over {len(means)} seeds × all splits {100 * mean(means):.1f};"
-            f" seed s on split s {_percent((mean(pairs), stdev(pairs)))}"
-        )

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from costa import runs
 from costa.errors import InputError
+from costa.experiments.presets import resolve
 from costa.graphs import load_graph
 from costa.methods import get_method
 from costa.probe import cluster
@@ -36,9 +37,10 @@ class Row:
 
 def run(out: Path, report: Callable[[str], None]) -> list[Row]:
     """Train and judge the three on digits; write ``demo.json``, ``digits.png`` and the RUN folders into ``out``."""
-    own = {RESULTS, PICTURE} | {_folder(name, seed) for name in METHODS for seed in range(SEEDS)}
-    if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - own):
+    if out.exists() and not (out / RESULTS).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} exists and is not an earlier demo; choose another --out.")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / RESULTS).write_text("[]\n")  # marks the folder as the demo's, should it be interrupted
     graph = load_graph("digits")
     rows, pictures = [], {}
     for name in METHODS:
@@ -52,20 +54,15 @@ def run(out: Path, report: Callable[[str], None]) -> list[Row]:
     return rows
 
 
-def _folder(name: str, seed: int) -> str:
-    return f"digits-{name}-{seed}"
-
-
 def _train(name: str, graph: Data, seed: int, out: Path) -> Tensor:
     method = get_method(name)
-    folder = out / _folder(name, seed)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = out / f"digits-{name}-{seed}"
     runs.execute(
         folder,
         graph,
         "digits",
         name,
-        runs.resolve(method, graph),
+        resolve(method, graph),
         seed=seed,
         device=torch.device("cpu"),
         probe=False,

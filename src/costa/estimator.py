@@ -12,9 +12,9 @@ from torch_geometric.data import Data
 
 from costa import training
 from costa.errors import InputError
+from costa.experiments.presets import resolve
 from costa.graphs.checks import check_graph
 from costa.methods import get_method
-from costa.runs import resolve
 
 
 class COSTA(TransformerMixin, BaseEstimator):
@@ -65,6 +65,7 @@ class COSTA(TransformerMixin, BaseEstimator):
             )
         self.settings_ = resolved.values
         self.n_features_in_ = graph.num_features
+        built.forget()
         self.method_ = built
         return self
 

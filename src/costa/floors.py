@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -14,11 +15,13 @@ import platformdirs
 import torch
 from torch_geometric.data import Data
 
-from costa import __version__, settings, training
+from costa import settings, training
 from costa.methods import get_method
 from costa.probe import cluster, linear_probe
 
 FLOORS = ("raw", "untrained")
+MADE = 1
+"""Raised whenever the floors come out otherwise: by a change of their settings, of the probe or of the clustering."""
 
 
 def floor_scores(
@@ -40,15 +43,17 @@ def floor_scores(
         announce: Told when they have to be computed: raw features can be wide, and minutes long on a CPU.
     """
     path = Path(platformdirs.user_cache_dir("costa")) / "floors" / f"{_key(graph, protocol, repeats)}.json"
-    if path.exists():
+    # A cache that cannot be read or written is no cache, and no reason to stop.
+    with contextlib.suppress(OSError, ValueError):
         cached: dict[str, dict[str, float]] = json.loads(path.read_text())
         return cached
     announce(f"Judging raw features and an untrained encoder on {graph.name} ({protocol}); kept for the next time …")
     scores = {name: _score(name, graph, protocol, repeats, device) for name in FLOORS}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(f".{os.getpid()}")
-    beside.write_text(json.dumps(scores))
-    os.replace(beside, path)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(f".{os.getpid()}")
+        beside.write_text(json.dumps(scores))
+        os.replace(beside, path)
     return scores
 
 
@@ -63,7 +68,7 @@ def _score(name: str, graph: Data, protocol: str, repeats: int, device: torch.de
 
 
 def _key(graph: Data, protocol: str, repeats: int) -> str:
-    digest = hashlib.blake2b(f"{__version__} {protocol} {repeats}".encode(), digest_size=16)
+    digest = hashlib.blake2b(f"{MADE} {protocol} {repeats}".encode(), digest_size=16)
     for name in ("x", "edge_index", "edge_weight", "y"):
         value = graph.get(name)
         if value is not None:

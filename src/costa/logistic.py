@@ -90,7 +90,7 @@ def fit(x: Tensor, y: Tensor, fit_on: Sequence[Tensor], c: Tensor, *, tolerance:
 
     basis = _Eigenbasis.of(x[rows].double(), real)
     theta, iterations = _minimise(basis, target, strength, tolerance)
-    weight = theta[..., :-1].flatten(1, 2) @ basis.axes.mT
+    weight = basis.to_features(theta[..., :-1].flatten(1, 2))
     bias = theta[..., -1] - (weight @ basis.mean[..., None]).view(theta.shape[:-1])
     bias = bias.masked_fill(~present[:, None], -torch.inf)
     return LogisticModels(weight.unflatten(1, theta.shape[1:3]), bias, iterations)
@@ -143,13 +143,16 @@ class _Eigenbasis:
     Attributes:
         rows: The aᵢ, T × m × r; zero where a training set has fewer than m rows.
         values: λ, T × r.
-        axes: T × d × (r − 1), which leads from coordinates back to features.
+        axes: T × d × (r − 1), which leads from coordinates back to features; where there are fewer rows than columns,
+            their coefficients in the rows, T × m × (r − 1).
+        points: The centred features, T × m × d, where ``axes`` are coefficients in them; else None.
         mean: The features' mean, T × d.
     """
 
     rows: Tensor
     values: Tensor
     axes: Tensor
+    points: Tensor | None
     mean: Tensor
 
     @classmethod
@@ -163,11 +166,18 @@ class _Eigenbasis:
             # They carry an error of about 1e-16·λ_max, and what lies below it is no direction of the rows.
             values = values.where(values > 1e-13 * values[:, -1:], 0.0)
             lengths = values.sqrt()[:, None]
-            rows, axes = vectors * lengths, x.mT @ (vectors / lengths.where(lengths > 0, torch.inf))
+            # The axes would be points.mT @ coefficients, a far larger product than any that is needed.
+            rows, axes, points = vectors * lengths, vectors / lengths.where(lengths > 0, torch.inf), x
         else:
             values, axes = torch.linalg.eigh(x.mT @ x)
-            rows = x @ axes
-        return cls(torch.cat([rows, ones], -1), torch.cat([values.clamp_min(0), count], -1), axes, mean)
+            rows, points = x @ axes, None
+        values = torch.cat([values.clamp_min(0), count], -1)
+        return cls(torch.cat([rows, ones], -1), values, axes, points, mean)
+
+    def to_features(self, w: Tensor) -> Tensor:
+        """Coefficients of coordinates (T × any × (r − 1)) as coefficients of features (T × any × d)."""
+        w = w @ self.axes.mT
+        return w if self.points is None else w @ self.points
 
 
 _Pair = tuple[Tensor, Tensor, Tensor]

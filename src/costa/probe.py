@@ -378,7 +378,7 @@ def _labels(y: Tensor | np.ndarray | None) -> Tensor:
     """The labels as a checked integer tensor on the CPU."""
     if y is None:
         raise InputError("the graph has no labels (y is None), so there is nothing to score embeddings against.")
-    label = torch.tensor(y) if isinstance(y, np.ndarray) else y.detach().cpu()
+    label = y.detach().cpu() if isinstance(y, Tensor) else torch.tensor(np.asarray(y))
     if label.dim() != 1 or label.is_floating_point():
         kind = str(label.dtype).removeprefix("torch.")
         raise InputError(f"the labels must be one integer a node, not {kind} of shape {tuple(label.shape)}.")
@@ -388,14 +388,14 @@ def _labels(y: Tensor | np.ndarray | None) -> Tensor:
         raise InputError(
             "the graph has no labels (all are negative), so there is nothing to score embeddings against."
             if count == 0
-            else "All labelled nodes are of one class, so there is nothing to tell apart; label nodes of another class."
+            else "all labelled nodes are of one class, so there is nothing to tell apart; label nodes of another class."
         )
     return label
 
 
 def _unit_rows(z: Tensor | np.ndarray, nodes: int, device: torch.device | str | None) -> Tensor:
     """The embeddings, checked, with rows of length one (zero rows stay zero)."""
-    x = torch.tensor(z) if isinstance(z, np.ndarray) else z.detach()
+    x = z.detach() if isinstance(z, Tensor) else torch.tensor(np.asarray(z))
     if x.dim() != 2 or len(x) != nodes or x.shape[1] == 0:
         raise InputError(f"the embeddings must be {nodes} × d, a row for each label, not of shape {tuple(x.shape)}.")
     if device is not None and torch.device(device).type == "cuda" and not torch.cuda.is_available():

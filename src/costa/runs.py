@@ -10,14 +10,15 @@ checkpoint.safetensors   while it trains, and after an interruption
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import importlib.util
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,11 @@ from torch_geometric.data import Data
 
 from costa import __version__, settings, training
 from costa.errors import InputError
-from costa.experiments import presets
+from costa.experiments.presets import Resolved
 from costa.floors import floor_scores
 from costa.graphs import load_graph
 from costa.methods import get_method
 from costa.methods.base import Method
-from costa.nn import choose_scaling
 from costa.probe import ProbeResult, cluster, linear_probe
 
 SCHEMA = 1
@@ -44,70 +44,33 @@ REPEATS = 20
 """Splits of each."""
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """Merged settings, where each came from, and what the user should hear about it."""
+def claim(folder: Path, method: str, graph: Data, seed: int, *, resume: bool, fresh_is_fine: bool = False) -> None:
+    """Refuse a folder that holds something else; nothing is written yet, and nothing already on disk is lost.
 
-    values: Any
-    origins: dict[str, str]
-    note: str | None = None
-
-
-def resolve(
-    method: type[Method],
-    graph: Data,
-    *,
-    preset: str = "tuned",
-    config: Path | None = None,
-    given: Mapping[str, Any] | None = None,
-    epochs: int | None = None,
-) -> Resolved:
-    """Defaults < chosen from the graph < preset < ``--config`` < ``--set`` (``given``) and ``--epochs``."""
-    layers: list[settings.Layer] = [("graph", method.choose(graph))]
-    note = None
-    name = graph.get("name", "this graph")
-    values = presets.load_preset(preset, method.name, name)
-    if values is not None:
-        layers.append((f"preset {preset}", values))
-    elif preset == "paper":
-        there = ", ".join(presets.published("paper", method.name))
-        raise InputError(
-            f"no settings are published for {method.name} on {name}"
-            + (f" (there are for: {there})" if there else "")
-            + "; use --preset tuned or none."
-        )
-    elif preset == "tuned" and hasattr(method.Settings(), "train"):
-        note = f"no tuned settings for {method.name} on {name}: defaults, and what the graph suggests"
-    if config is not None:
-        layers.append((str(config), presets.load_config(config)))
-    layers.append(("--set", given or {}))
-    if epochs is not None:
-        if not hasattr(method.Settings(), "train"):
-            raise InputError(f"--epochs does not apply to {method.name}, which is not trained; leave it out.")
-        layers.append(("--epochs", {"train.epochs": epochs}))
-    merged: Any
-    merged, origins = settings.merge(method.Settings, layers)
-    if merged.features.scaling == "auto":
-        layers.append(("graph", {"features.scaling": choose_scaling(graph.x)}))
-        merged, origins = settings.merge(method.Settings, layers)
-    return Resolved(merged, origins, note)
-
-
-def claim(folder: Path, method: str, graph: str, seed: int, *, resume: bool) -> None:
-    """Make the folder, or refuse one that holds something else: nothing already on disk is lost."""
+    Args:
+        folder: Where the run shall be.
+        method: Its method.
+        graph: Its graph.
+        seed: Its seed.
+        resume: Whether to go on with what is there.
+        fresh_is_fine: With ``resume``, whether a run that never started may start now.
+    """
     if (folder / CONFIG).exists():
         found = read_config(folder)
-        same = (found["method"], found["graph"], found["seed"]) == (method, graph, seed)
-        what = f"{found['method']} on {found['graph']}, seed {found['seed']}"
-        if not same:
+        what = f"{found['method']} on {found['dataset']}, seed {found['seed']}"
+        if (found["method"], found["dataset"], found["seed"]) != (method, graph.name, seed):
             raise InputError(f"{folder} already holds another run ({what}); choose another --out.")
         if not resume:
             raise InputError(f"{folder} already holds this run ({what}); choose another --out, or --resume it.")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} exists and is not a run of costa; choose another --out.")
-    elif resume:
+    elif resume and not fresh_is_fine:
         raise InputError(f"there is no run to resume in {folder}; train without --resume first.")
-    folder.mkdir(parents=True, exist_ok=True)
+
+
+def has_ended(folder: Path) -> bool:
+    """Whether the folder holds a run that needs no more training."""
+    return (folder / METRICS).exists() and read_metrics(folder)["status"] != "interrupted"
 
 
 def execute(
@@ -121,67 +84,83 @@ def execute(
     device: torch.device,
     probe: bool = True,
     resume: bool = False,
+    interruptible: bool = False,
     report: training.Report | None = None,
     announce: Callable[[str], None] = lambda text: None,
-    should_stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Train, embed, probe; write the RUN folder; return its metrics.
 
+    What training made is on disk before anything is judged, and the checkpoint goes last: whatever happens in between,
+    ``resume`` finds it.
+
     Args:
-        folder: Claimed by :func:`claim`.
+        folder: Accepted by :func:`claim`.
         graph: Loaded and checked.
         graph_spec: What the user called it, so that ``costa probe`` finds it again.
         method_name: One of :data:`costa.methods.METHODS`.
-        resolved: From :func:`resolve`.
+        resolved: From :func:`costa.experiments.presets.resolve`.
         seed: Of the weights and of everything random in training.
         device: Where to train.
         probe: Whether to judge the vectors, where the graph has labels.
-        resume: Go on from the folder's checkpoint; a run that had ended is returned as it is.
+        resume: Go on from the folder's checkpoint; of a run that had ended, only a judgement that is missing is made.
+        interruptible: Whether the first Ctrl-C ends the training after the epoch it is in, keeping what there is.
         report: Hears of every epoch.
-        announce: Told of work that takes a while and is no epoch.
-        should_stop: Asked after every epoch.
+        announce: Told of work that takes a while, or is left out.
     """
-    if resume and (folder / METRICS).exists():
-        ended: dict[str, Any] = json.loads((folder / METRICS).read_text())
-        if ended["status"] != "interrupted":
-            return ended
+    flat = settings.flatten(resolved.values)
+    if resume and (folder / CONFIG).exists():
+        _same_settings(folder, flat)
+        if has_ended(folder):
+            metrics = read_metrics(folder)
+            return _judge_into(folder, metrics, load_embeddings(folder), graph, device, announce) if probe else metrics
+
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    flat = settings.flatten(resolved.values)
-    _write_json(
-        folder / CONFIG,
-        {
-            "schema": SCHEMA,
-            "method": method_name,
-            "graph": graph_spec,
-            "dataset": graph.name,
-            "seed": seed,
-            "in_features": graph.num_features,
-            "settings": flat,
-            "origins": resolved.origins,
-        },
-    )
-    method = training.build(get_method(method_name), resolved.values, graph, seed, device)
-    outcome = training.train(
-        method,
-        graph,
-        getattr(resolved.values, "train", None),
-        folder=folder,
-        resume=resume,
-        report=report,
-        should_stop=should_stop,
-    )
+    began_empty = not folder.exists() or not any(folder.iterdir())
+    folder.mkdir(parents=True, exist_ok=True)
+    where = graph_spec if graph.get("node_ids") is None else str(Path(graph_spec).resolve())
+    config = {
+        "schema": SCHEMA,
+        "method": method_name,
+        "graph": where,
+        "dataset": graph.name,
+        "seed": seed,
+        "in_features": graph.num_features,
+        "settings": flat,
+        "origins": resolved.origins,
+    }
+    _write_json(folder / CONFIG, config)
+    try:
+        method = training.build(get_method(method_name), resolved.values, graph, seed, device)
+        with training.stop_on_interrupt() if interruptible else contextlib.nullcontext(lambda: False) as should_stop:
+            outcome = training.train(
+                method,
+                graph,
+                getattr(resolved.values, "train", None),
+                folder=folder,
+                resume=resume,
+                report=report,
+                should_stop=should_stop,
+            )
+    except InputError:
+        # Settings that turn out wrong only with the graph in hand must not leave the folder taken.
+        if began_empty:
+            for name in (CONFIG, training.LOG):
+                (folder / name).unlink(missing_ok=True)
+            folder.rmdir()
+        raise
+
     save_model(folder, method)
     z = method.embed(graph).float().cpu()
     np.save(folder / EMBEDDINGS, z.numpy())
     if graph.get("node_ids") is not None:
         write_vectors(folder / _table_name(), z.numpy(), graph.node_ids)
-    metrics: dict[str, Any] = {
+    metrics = {
         "schema": SCHEMA,
         "method": method_name,
         "dataset": graph.name,
         "seed": seed,
-        "status": outcome.status,
+        "status": _status(outcome.status, z),
         "epochs": outcome.epochs,
         "seconds": outcome.seconds,
         "peak_memory_bytes": _peak_memory(device),
@@ -192,23 +171,63 @@ def execute(
         "clustering": None,
         "floor": None,
     }
-    if probe and outcome.status == "ok" and is_labelled(graph):
-        metrics |= judge(z, graph, device, announce)
     _write_json(folder / METRICS, metrics)
+    if outcome.status != "interrupted":
+        (folder / training.CHECKPOINT).unlink(missing_ok=True)
+    return _judge_into(folder, metrics, z, graph, device, announce) if probe else metrics
+
+
+def _same_settings(folder: Path, flat: dict[str, Any]) -> None:
+    """A run goes on with the settings it began with; only the number of epochs may grow."""
+    began = read_config(folder)["settings"]
+    for key, value in json.loads(json.dumps(flat)).items():
+        if key != "train.epochs" and began.get(key) != value:
+            raise InputError(
+                f"the run in {folder} began with {key} = {began.get(key)}, not {value}; resume it with the settings it"
+                " began with, or train anew into another --out."
+            )
+
+
+def _status(trained: str, z: torch.Tensor) -> str:
+    """``diverged`` where the vectors are not finite, ``collapsed`` where they all point the same way."""
+    if not z.isfinite().all():
+        return "diverged"
+    unit = torch.nn.functional.normalize(z)
+    # ‖mean of unit vectors‖² is the mean cosine over all pairs.
+    if trained == "ok" and float(unit.mean(0).square().sum()) > 1 - 1e-6:
+        return "collapsed"
+    return trained
+
+
+def _judge_into(
+    folder: Path,
+    metrics: dict[str, Any],
+    z: torch.Tensor,
+    graph: Data,
+    device: torch.device,
+    announce: Callable[[str], None],
+) -> dict[str, Any]:
+    """Judge a run that ended well and was not judged yet, and write that down."""
+    if metrics["status"] == "ok" and not metrics["probes"] and is_labelled(graph):
+        metrics = metrics | judge(z, graph, device, announce)
+        _write_json(folder / METRICS, metrics)
     return metrics
 
 
 def judge(
     z: torch.Tensor, graph: Data, device: torch.device, announce: Callable[[str], None] = lambda text: None
 ) -> dict[str, Any]:
-    """The fields ``probes``, ``clustering`` and ``floor`` of ``metrics.json``."""
-    probes = [probe_graph(z, graph, protocol, REPEATS, device).to_dict() for protocol in DEFAULT_PROTOCOLS]
+    """The fields ``probes``, ``clustering`` and ``floor``; a protocol that needs more labels is left out, and said."""
+    probes, floor = [], None
+    for protocol in DEFAULT_PROTOCOLS:
+        try:
+            probes.append(probe_graph(z, graph, protocol, REPEATS, device).to_dict())
+        except InputError as problem:
+            announce(f"Not judged: {problem}")
+    if probes and probes[0]["protocol"] == DEFAULT_PROTOCOLS[0]:
+        floor = floor_scores(graph, DEFAULT_PROTOCOLS[0], REPEATS, device, announce)
     clusters = cluster(z, graph.y)
-    return {
-        "probes": probes,
-        "clustering": {"nmi": clusters.nmi, "ari": clusters.ari},
-        "floor": floor_scores(graph, DEFAULT_PROTOCOLS[0], REPEATS, device, announce),
-    }
+    return {"probes": probes, "clustering": {"nmi": clusters.nmi, "ari": clusters.ari}, "floor": floor}
 
 
 def probe_graph(
@@ -226,10 +245,25 @@ def is_labelled(graph: Data) -> bool:
 
 def add_probe(folder: Path, result: ProbeResult) -> None:
     """Put a probe into the run's ``metrics.json``, in the place of an earlier one by the same protocol."""
-    metrics = json.loads((folder / METRICS).read_text())
-    others = [probe for probe in metrics["probes"] if probe["protocol"] != result.protocol]
-    metrics["probes"] = [*others, result.to_dict()]
+    metrics = read_metrics(folder)
+    probes = {probe["protocol"]: probe for probe in metrics["probes"]}
+    metrics["probes"] = list((probes | {result.protocol: result.to_dict()}).values())
     _write_json(folder / METRICS, metrics)
+
+
+def pair_scores(collected: Sequence[dict[str, Any]]) -> dict[str, tuple[float, list[float]]]:
+    """For each protocol: the mean over all seeds and splits, and the scores of seed s on split s, the paper's pairs."""
+    scores = {}
+    for protocol in [probe["protocol"] for probe in collected[0]["probes"]]:
+        found = [
+            (metrics["seed"], probe["accuracy"])
+            for metrics in collected
+            for probe in metrics["probes"]
+            if probe["protocol"] == protocol
+        ]
+        pairs = [score["per_split"][seed] for seed, score in found if seed < len(score["per_split"])]
+        scores[protocol] = (float(np.mean([score["mean"] for _, score in found])), pairs)
+    return scores
 
 
 def save_model(folder: Path, method: Method) -> None:
@@ -247,7 +281,7 @@ def load_model(folder: Path, device: torch.device) -> Method:
     config = read_config(folder)
     method = get_method(config["method"])
     merged: Any = settings.merge(method.Settings, [(CONFIG, config["settings"])])[0]
-    built = method.build(merged, config["in_features"])
+    built = method.build(merged, config["in_features"], torch.Generator())
     try:
         built.load_state_dict(load_file(folder / MODEL))
     except (OSError, SafetensorError, RuntimeError):
@@ -265,13 +299,18 @@ def embed(model: Method, folder: Path, graph: Data) -> np.ndarray:
             f"{graph.name} has {graph.num_features} features, and the model of {folder} was trained on {trained_on};"
             " embed a graph with the same features."
         )
+    if not model.inductive and graph.name != read_config(folder)["dataset"]:
+        raise InputError(f"{model.name} gives vectors only for the graph it was trained on; train it on {graph.name}.")
     z: np.ndarray = model.embed(graph).float().cpu().numpy()
     return z
 
 
 def load_run_graph(folder: Path, data_dir: Path | None) -> Data:
     """The graph that a run was trained on."""
-    return load_graph(read_config(folder)["graph"], data_dir=data_dir)
+    where = read_config(folder)["graph"]
+    if os.path.isabs(where) and not Path(where).is_dir():
+        raise InputError(f"the run in {folder} was trained on {where}, which is not there any more; put it back.")
+    return load_graph(where, data_dir=data_dir)
 
 
 def load_embeddings(folder: Path) -> torch.Tensor:
@@ -284,46 +323,58 @@ def load_embeddings(folder: Path) -> torch.Tensor:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """``config.json`` of a run."""
+    if not (folder / CONFIG).is_file():
+        raise InputError(f"{folder} is not a run: it has no {CONFIG}; `costa train` makes one.")
+    return _read_json(folder / CONFIG, ("method", "graph", "dataset", "seed", "in_features", "settings"))
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """``metrics.json`` of a run."""
+    return _read_json(folder / METRICS, ("method", "dataset", "seed", "status", "probes"))
+
+
+def _read_json(path: Path, keys: Sequence[str]) -> dict[str, Any]:
     try:
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_text())
-    except FileNotFoundError:
-        raise InputError(f"{folder} is not a run: it has no {CONFIG}; `costa train` makes one.") from None
-    except (OSError, json.JSONDecodeError):
-        raise InputError(f"{folder / CONFIG} cannot be read; train the run again.") from None
-    if config.get("schema") != SCHEMA:
-        raise InputError(f"{folder / CONFIG} has schema {config.get('schema')!r}, and this costa reads {SCHEMA}.")
-    return config
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        value = None
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA or any(key not in value for key in keys):
+        raise InputError(f"{path} is missing, damaged or of another version; train the run again into another folder.")
+    return value
+
+
+def check_vector_path(path: Path) -> None:
+    """Refuse a place or a format that :func:`write_vectors` could not write, before the work is done."""
+    if path.suffix not in (".npy", ".csv", ".parquet"):
+        raise InputError(f"{path} has no format costa can write; end its name in .npy, .csv or .parquet.")
+    if path.suffix == ".parquet" and not _has_pyarrow():
+        raise InputError("writing Parquet needs pyarrow; pip install 'costa-gcl[tables]', or write .csv or .npy.")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(f"{path} cannot be written: it is a folder, or its folder does not exist.")
 
 
 def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -> None:
     """Vectors as ``.npy``, or as ``.csv`` or ``.parquet`` with a column of ids (row numbers where there are none)."""
+    check_vector_path(path)
     if path.suffix == ".npy":
         np.save(path, z)
         return
     names = [f"z{column}" for column in range(z.shape[1])]
     ids = list(range(len(z))) if ids is None else list(ids)
     if path.suffix == ".csv":
-        import csv
-
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["id", *names])
             writer.writerows([node, *row] for node, row in zip(ids, z.tolist(), strict=True))
-    elif path.suffix == ".parquet":
-        if not _has_pyarrow():
-            raise InputError("writing Parquet needs pyarrow; pip install 'costa-gcl[tables]', or write .csv or .npy.")
+    else:
         import pyarrow
         import pyarrow.parquet
 
         columns = {"id": ids} | {name: z[:, column] for column, name in enumerate(names)}
         pyarrow.parquet.write_table(pyarrow.table(columns), path)
-    else:
-        raise InputError(f"{path} has no format costa can write; end its name in .npy, .csv or .parquet.")
 
 
 def _has_pyarrow() -> bool:
-    import importlib.util
-
     return importlib.util.find_spec("pyarrow") is not None
 
 
@@ -332,12 +383,17 @@ def _table_name() -> str:
 
 
 def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    # Beside, then renamed: a full disk or a kill leaves the older file whole.
+    beside = path.with_suffix(".partial")
+    beside.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(beside, path)
 
 
 def _peak_memory(device: torch.device) -> int:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
+    import resource  # not on Windows
+
     # Linux counts kilobytes here, macOS bytes.
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
@@ -347,19 +403,14 @@ def _commit() -> str | None:
 
     Where the tree was copied without its history, to a machine with a GPU say, ``COSTA_COMMIT`` can name the commit.
     """
-    if "COSTA_COMMIT" in os.environ:
-        return os.environ["COSTA_COMMIT"]
-    here = Path(__file__).parent
-    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    here = str(Path(__file__).parent)
     try:
-        tracked = subprocess.run(
-            [*command[:3], "ls-files", "--error-unmatch", __file__], capture_output=True, check=False
-        )
-        if tracked.returncode != 0:
-            return None
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        tracked = ["git", "-C", here, "ls-files", "--error-unmatch", __file__]
+        subprocess.run(tracked, capture_output=True, check=True)
+        describe = ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+        return subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return None
+        return os.environ.get("COSTA_COMMIT")
 
 
 def _versions() -> dict[str, str]:

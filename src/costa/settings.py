@@ -77,7 +77,7 @@ class Sketch:
     scaling: Literal["unbiased", "printed"] = "unbiased"
 
     def __post_init__(self) -> None:
-        _require(self.ratio > 0, "sketch.ratio", self.ratio, "above 0 (above 1 samples up)")
+        _require(0 < self.ratio <= 100, "sketch.ratio", self.ratio, "above 0 (above 1 samples up), at most 100")
         _require(self.k >= 0, "sketch.k", self.k, "at least 1 row, or 0 to go by sketch.ratio")
         _require(0 < self.density <= 1, "sketch.density", self.density, "above 0 and at most 1")
         _require(self.noise_std >= 0, "sketch.noise_std", self.noise_std, "0 or more")
@@ -123,7 +123,7 @@ class Train:
 
     def __post_init__(self) -> None:
         _require(self.epochs >= 1, "train.epochs", self.epochs, "at least 1")
-        _require(0 < self.lr < math.inf, "train.lr", self.lr, "above 0")
+        _require(0 < self.lr <= 100, "train.lr", self.lr, "above 0, at most 100")
         _require(self.weight_decay >= 0, "train.weight_decay", self.weight_decay, "0 or more")
 
 
@@ -206,7 +206,7 @@ def _read(value: Any, kind: Any, key: str) -> Any:
     """Read ``value``, a TOML value or the text of ``--set``, as ``kind``."""
     try:
         return _convert(value, kind)
-    except (TypeError, ValueError, KeyError):
+    except (TypeError, ValueError, KeyError, OverflowError):
         raise InputError(f"{key} = {value!r} is not {_describe(kind)}.") from None
 
 

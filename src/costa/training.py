@@ -37,7 +37,6 @@ class Outcome:
     status: str
     epochs: int
     seconds: float
-    last_loss: float | None
 
 
 def resolve_device(name: str) -> torch.device:
@@ -49,7 +48,7 @@ def resolve_device(name: str) -> torch.device:
     if name not in ("auto", "cpu", "cuda"):
         raise InputError(f"unknown device {name!r}; there are auto, cpu and cuda.")
     if name == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda was asked for, but PyTorch sees no CUDA device here; use --device cpu or auto.")
+        raise InputError("the device cuda was asked for, but PyTorch sees no CUDA device here; use cpu or auto.")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
@@ -65,6 +64,8 @@ def build(method: type[Method], settings: Any, graph: Data, seed: int, device: t
     The weights are drawn on the CPU, so that a seed means the same start everywhere. What is random later is drawn on
     the device, from a seed that continues the same stream: the first P owes nothing to what the weights were made of.
     """
+    if not 0 <= seed < 2**63:
+        raise InputError(f"the seed {seed} is out of range: 0 to 2^63 − 1.")
     start = torch.Generator().manual_seed(seed)
     built = method.build(settings, graph.num_features, start).to(device)
     stream = int(torch.randint(2**63 - 1, (), generator=start))
@@ -97,7 +98,7 @@ def train(
     method.prepare(graph)
     if not isinstance(method, GradientMethod):
         method.fit(graph)
-        return Outcome("ok", 0, time.perf_counter() - began, None)
+        return Outcome("ok", 0, time.perf_counter() - began)
 
     assert train is not None
     optimizer = torch.optim.Adam(method.parameters(), lr=train.lr, weight_decay=train.weight_decay)
@@ -106,7 +107,9 @@ def train(
         if not method.resumable:
             raise InputError("a fixed sketch that depends on H cannot be resumed; train anew into another folder.")
         done, earlier = _load_checkpoint(folder / CHECKPOINT, method, optimizer)
-    last_loss, status = None, "ok"
+        if done > train.epochs:
+            raise InputError(f"{done} epochs are done already, more than the {train.epochs} asked for; ask for more.")
+    status = "ok"
     method.train()
 
     def seconds() -> float:
@@ -126,7 +129,7 @@ def train(
                 loss.backward()
                 optimizer.step()
                 method.after_step()
-            done, last_loss = done + 1, value
+            done += 1
             write_row(done, value, seconds())
             if report is not None:
                 report(done, value)
@@ -136,12 +139,9 @@ def train(
             if folder is not None and time.perf_counter() - saved > CHECKPOINT_EVERY_SECONDS:
                 _save_checkpoint(folder / CHECKPOINT, method, optimizer, done, seconds())
                 saved = time.perf_counter()
-    if folder is not None:
-        if status == "interrupted":
-            _save_checkpoint(folder / CHECKPOINT, method, optimizer, done, seconds())
-        else:
-            (folder / CHECKPOINT).unlink(missing_ok=True)
-    return Outcome(status, done, seconds(), last_loss)
+    if folder is not None and status == "interrupted":
+        _save_checkpoint(folder / CHECKPOINT, method, optimizer, done, seconds())
+    return Outcome(status, done, seconds())
 
 
 @contextlib.contextmanager
@@ -174,9 +174,9 @@ def _open_log(folder: Path | None, done: int) -> Iterator[Callable[[int, float, 
         yield lambda epoch, loss, seconds: None
         return
     path = folder / LOG
-    kept = path.read_text().splitlines()[1 : done + 1] if done else []
+    kept = path.read_text().splitlines()[1 : done + 1] if done and path.exists() else []
     with path.open("w", newline="", buffering=1) as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         file.write("\n".join(["epoch,loss,seconds", *kept]) + "\n")
         yield lambda epoch, loss, seconds: writer.writerow([epoch, f"{loss:.6g}", f"{seconds:.3f}"])
 
@@ -207,15 +207,15 @@ def _load_checkpoint(path: Path, method: Method, optimizer: torch.optim.Optimize
             progress = json.loads(file.metadata()["progress"])
         model = {key[len("model.") :]: value for key, value in tensors.items() if key.startswith("model.")}
         method.load_state_dict(model)
-    except (SafetensorError, KeyError, RuntimeError):
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for key, value in tensors.items():
+            if key.startswith("optimizer."):
+                _, index, name = key.split(".", 2)
+                state.setdefault(int(index), {})[name] = value
+        optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+        method.generator.set_state(tensors["generator"])
+        return progress["epochs"], progress["seconds"]
+    except (SafetensorError, KeyError, RuntimeError, ValueError):
         raise InputError(
-            f"{path} is not a checkpoint of this method and graph; train into another folder without --resume."
+            f"{path} is not a checkpoint of this method, graph and device; train anew into another folder."
         ) from None
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    for key, value in tensors.items():
-        if key.startswith("optimizer."):
-            _, index, name = key.split(".", 2)
-            state.setdefault(int(index), {})[name] = value
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
-    method.generator.set_state(tensors["generator"])
-    return progress["epochs"], progress["seconds"]

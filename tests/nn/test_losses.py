@@ -104,6 +104,15 @@ def test_a_masked_zero_row_leaves_no_huge_gradient(kind):
     assert (u.grad[2] == 0).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_zero_row_that_counts_is_harmless_too(kind):
+    """P may mix only nodes whose H is zero: isolated ones without a feature."""
+    u, v = rows(6, 5, seed=5)
+    u.data[2] = v.data[2] = 0
+    fast(kind, u, v, 0.1).backward()
+    assert u.grad.abs().max() < 100
+
+
 def test_no_row_that_counts_gives_zero():
     u, v = rows(3, 2, seed=6)
     for kind in KINDS:

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from costa.errors import InputError
 from costa.nn import FeatureScaling, choose_scaling
 
 X = torch.tensor([[1.0, 3.0, 0.0], [0.0, 0.0, 0.0], [2.0, -6.0, 0.0]])
@@ -39,3 +40,8 @@ def test_a_new_graph_is_scaled_by_what_was_learned():
 )
 def test_auto_goes_by_the_range_of_the_values(x, kind):
     assert choose_scaling(x) == kind
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(InputError, match="none, rows and standard"):
+        FeatureScaling("auto", 3)

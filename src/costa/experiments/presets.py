@@ -8,14 +8,75 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from torch_geometric.data import Data
+
 from costa.errors import InputError
-from costa.settings import nested_to_flat
+from costa.methods.base import Method
+from costa.settings import Layer, merge, nested_to_flat
 
 PRESETS = ("tuned", "paper", "none")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Merged settings, where each came from, and what the user should hear about it."""
+
+    values: Any
+    origins: dict[str, str]
+    note: str | None = None
+
+
+def resolve(
+    method: type[Method],
+    graph: Data,
+    *,
+    preset: str = "tuned",
+    config: Path | None = None,
+    given: Mapping[str, Any] | None = None,
+    epochs: int | None = None,
+) -> Resolved:
+    """Defaults < chosen from the graph < preset < a settings file < what is given one by one < the number of epochs."""
+    name = graph.get("name", "this graph")
+    trained = hasattr(method.Settings(), "train")
+    layers: list[Layer] = [("graph", method.choose(graph))]
+    own: list[Layer] = (
+        [("given", given or {})] if config is None else [(str(config), load_config(config)), ("given", given or {})]
+    )
+    note = None
+    values = load_preset(preset, method.name, name)
+    if values is not None:
+        layers.append((f"preset {preset}", values))
+    elif preset == "paper":
+        there = ", ".join(published("paper", method.name))
+        raise InputError(
+            f"no settings are published for {method.name} on {name}"
+            + (f" (there are for: {there})" if there else "")
+            + "; use the preset tuned or none."
+        )
+    elif preset == "tuned" and trained:
+        note = f"no tuned settings for {method.name} on {name}: defaults, and what the graph suggests"
+    if epochs is not None:
+        if not trained:
+            raise InputError(f"a number of epochs does not apply to {method.name}, which is not trained; leave it out.")
+        own.append(("--epochs", {"train.epochs": epochs}))
+    # "auto" is what the graph's own layer says already.
+    layers += [
+        (source, {key: value for key, value in values.items() if (key, value) != ("features.scaling", "auto")})
+        for source, values in own
+    ]
+    merged: Any
+    merged, origins = merge(method.Settings, layers)
+    asked = {source for source, _ in own}
+    for key, reason in method.unused(merged).items():
+        if origins[key] in asked:
+            raise InputError(f"{key} was set, but {reason}; leave it out.")
+    return Resolved(merged, origins, note)
 
 
 def load_preset(name: str, method: str, dataset: str) -> dict[str, Any] | None:

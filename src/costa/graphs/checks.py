@@ -27,6 +27,8 @@ def check_graph(data: Data) -> None:
             ...
         costa.errors.InputError: edge_index names node 3, but the graph has only the nodes 0 to 2.
     """
+    if not hasattr(data, "edge_index") or not hasattr(data, "x"):
+        raise InputError(f"a graph is a torch_geometric.data.Data with x and edge_index, not {type(data).__name__}.")
     n = _check_features(data.x)
     _check_edges(data.edge_index, n)
     if data.y is not None:

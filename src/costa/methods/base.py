@@ -54,8 +54,16 @@ class Method(nn.Module):
         """Whether a checkpoint of weights, optimiser and generator is all there is to it."""
         return True
 
+    @classmethod
+    def unused(cls, settings: Any) -> dict[str, str]:
+        """Settings that others make idle, with the reason: a user who asks for one of them should hear so."""
+        return {}
+
     def prepare(self, graph: Data) -> None:
         """Compute what stays the same from epoch to epoch."""
+
+    def forget(self) -> None:
+        """Let go of what was prepared: a model that outlives its training should not hold on to the graph."""
 
     def fit(self, graph: Data) -> None:
         """Fit a method that has no loss."""
@@ -116,6 +124,10 @@ class EncoderMethod(Method):
         """Learn the feature scaling, lay out the graph."""
         self.scaling.fit(graph.x)
         self._prepared = (graph, self._read(graph))
+
+    def forget(self) -> None:
+        """Let go of the prepared inputs."""
+        self._prepared = None
 
     def inputs(self, graph: Data) -> Inputs:
         """The prepared inputs, or those of a graph not seen before."""

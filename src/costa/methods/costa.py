@@ -94,6 +94,8 @@ class Costa(EncoderMethod, GradientMethod):
         super().__init__(encoder, scaling)
         if self.views == 2 and loss.kind == "self":
             raise InputError("loss.kind = self contrasts one view with itself; with two views choose cross or both.")
+        if self.views == 1 and max(len(augment.edge_rate), len(augment.mask_rate)) > 1:
+            raise InputError(f"{self.name} has one view; give augment.edge_rate and augment.mask_rate one rate each.")
         self.head = head
         self.sketch = sketch
         self.augment = augment
@@ -121,6 +123,23 @@ class Costa(EncoderMethod, GradientMethod):
         largest = MOST_ROWS / graph.num_nodes
         ratio = {"sketch.ratio": largest} if largest < cls.Settings().sketch.ratio else {}
         return super().choose(graph) | ratio
+
+    @classmethod
+    def unused(cls, settings: Any) -> dict[str, str]:
+        """Options that the chosen sketch does not take."""
+        sketch = settings.sketch
+        idle: dict[str, str] = {}
+        if sketch.kind in ("noise", "none"):
+            idle |= dict.fromkeys(("sketch.ratio", "sketch.k"), f"sketch.kind = {sketch.kind} keeps all rows")
+        elif sketch.k:
+            idle["sketch.ratio"] = "sketch.k says how many rows there are"
+        if sketch.kind == "none":
+            idle |= dict.fromkeys(("sketch.noise_std", "sketch.fixed"), "sketch.kind = none draws nothing")
+        if sketch.kind != "sparse":
+            idle["sketch.density"] = f"it belongs to sketch.kind = sparse, not {sketch.kind}"
+        if sketch.kind != "selection":
+            idle["sketch.scaling"] = f"it belongs to sketch.kind = selection, not {sketch.kind}"
+        return idle
 
     def prepare(self, graph: Data) -> None:
         """Settle a fixed P, besides what every encoder prepares.

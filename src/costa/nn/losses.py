@@ -10,7 +10,6 @@ and as negative, without changing the shapes.
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -27,7 +26,7 @@ def cross_view_loss(u: Tensor, v: Tensor, tau: float, mask: Tensor | None = None
     >>> round(float(cross_view_loss(u, u, tau=1.0)), 4)  # log(e + 2) − 1
     0.5514
     """
-    u, v = F.normalize(u), F.normalize(v)
+    u, v = _unit(u), _unit(v)
     uv = u @ v.T / tau
     positive = uv.diagonal()
     over_v = _hide(uv, mask).logsumexp(1)
@@ -51,7 +50,7 @@ def both_views_loss(
     >>> round(float(both_views_loss(u, u, tau=1.0)), 4)  # log(e + 2 + 2) − 1
     0.9048
     """
-    u, v = F.normalize(u), F.normalize(v)
+    u, v = _unit(u), _unit(v)
     uv = u @ v.T / tau
     positive = uv.diagonal()
 
@@ -74,10 +73,17 @@ def self_contrast_loss(u: Tensor, tau: float, mask: Tensor | None = None) -> Ten
     >>> round(float(self_contrast_loss(torch.eye(3), tau=1.0)), 4)
     0.5514
     """
-    u = F.normalize(u)
+    u = _unit(u)
     # A row's product with itself is 1 by definition; written so, rounding and its gradient cannot enter.
     uu = (u @ u.T / tau).masked_fill(_diagonal(u), 1 / tau)
     return _mean(_hide(uu, mask).logsumexp(1) - 1 / tau, mask)
+
+
+def _unit(rows: Tensor) -> Tensor:
+    """Rows scaled to length 1. A zero row stays zero, with a gradient of its own size; divided by a tiny ε as
+    ``F.normalize`` does, it would have one of 1e12."""
+    length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    return rows / torch.where(length > 0, length, 1)
 
 
 def _diagonal(like: Tensor) -> Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from costa.errors import InputError
+
 
 class FeatureScaling(nn.Module):
     """What is done to X before the encoder.
@@ -18,6 +20,8 @@ class FeatureScaling(nn.Module):
 
     def __init__(self, kind: str, features: int) -> None:
         super().__init__()
+        if kind not in ("none", "rows", "standard"):
+            raise InputError(f"unknown feature scaling {kind!r}; there are none, rows and standard.")
         self.kind = kind
         if kind == "standard":
             self.register_buffer("mean", torch.zeros(features))

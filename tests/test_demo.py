@@ -1,0 +1,25 @@
+"""`costa demo`, whole: what a newcomer sees first."""
+
+import json
+
+
+def test_demo_prints_a_table_draws_a_picture_and_says_where(costa, tmp_path):
+    out = tmp_path / "demo"
+    result = costa("demo", "--out", out)
+    assert result.code == 0, result.err
+    for line in ("Raw features", "Untrained GCN", "COSTA, two views", str(out / "digits.png"), str(out / "demo.json")):
+        assert line in result.out
+    assert (out / "digits.png").read_bytes().startswith(b"\x89PNG")
+    rows = {row["method"]: row for row in json.loads((out / "demo.json").read_text())}
+    assert rows["costa-mv"]["nmi"][0] > rows["untrained"]["nmi"][0] > rows["raw"]["nmi"][0]
+    shown = next(line for line in result.out.splitlines() if "COSTA, two views" in line and "±" in line)
+    assert f"{100 * rows['costa-mv']['ten_percent'][0]:.1f} ±" in shown
+    assert (out / "digits-costa-mv-0" / "model.safetensors").exists()
+
+
+def test_demo_leaves_other_peoples_folders_alone(costa, tmp_path):
+    mine = tmp_path / "digits-costa-mv-0"
+    mine.mkdir()
+    (mine / "config.json").write_text("{}")
+    assert costa("demo", "--out", tmp_path).code == 2
+    assert (mine / "config.json").read_text() == "{}"
