@@ -12,6 +12,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # Before torch is imported, and for the processes that tests start: on problems this small two threads gain nothing, and
 # beside another busy process they wait for each other up to fifty times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")

@@ -312,8 +312,9 @@ def test_a_place_that_cannot_be_written_is_one_sentence(costa, tmp_path, option)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_refused_start_leaves_no_folder_behind(costa, tmp_path):
-    assert costa("train", "digits", "--set", "sketch.kind=svd", "--out", tmp_path / "run").code == 2
+@pytest.mark.parametrize("setting", ["sketch.kind=svd", "sketch.k=10000000000"])
+def test_a_refused_start_leaves_no_folder_behind(costa, tmp_path, setting):
+    assert costa("train", "digits", "--set", setting, "--out", tmp_path / "run").code == 2
     assert not (tmp_path / "run").exists()
 
 
@@ -347,6 +348,8 @@ def test_resume_refuses_other_settings_and_leaves_the_run_as_it_is(costa, digits
     result = costa("train", "digits", "--epochs", 3, "--out", digits_run, "--resume", "--set", "loss.tau=0.9")
     assert result.code == 2
     assert "began with loss.tau = 0.5, not 0.9" in result.err
+    more = costa("train", "digits", "--epochs", 9, "--out", digits_run, "--resume")
+    assert "began with train.epochs = 3, not 9" in more.err
     assert {path: path.read_bytes() for path in digits_run.iterdir()} == before
 
 

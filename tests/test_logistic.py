@@ -2,23 +2,12 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
 from torch.nn.functional import cross_entropy, normalize
 
 from costa import logistic
 from costa.logistic import LogisticModels, fit, fit_predict, fit_predict_sklearn
 
 STRENGTHS = [2.0**-10, 2.0**-3, 1.0, 2.0**4, 2.0**10]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Problems this small gain nothing from threads and, where others want the cores too, wait for them at length."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        yield
-    torch.set_num_threads(before)
 
 
 def problem(n, d, classes, *, seed=0, signal=1.5):

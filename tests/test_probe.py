@@ -6,7 +6,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 from costa import probe
@@ -21,16 +20,6 @@ PERCENT = {
     "random-10-80-10": (10, 80),
     "random-2-2-96": (2, 2),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Problems this small gain nothing from threads and, where others want the cores too, wait for them at length."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        yield
-    torch.set_num_threads(before)
 
 
 def blobs(n=400, classes=3, d=8, *, noise=0.6, seed=0):

@@ -55,7 +55,8 @@ def main() -> None:
         _fail(f"{where}{problem.strerror or problem}; check the path, its permissions and the space on the disk.")
     except (MemoryError, RuntimeError) as problem:
         # PyTorch has a class of its own for a full GPU, and none for a full CPU.
-        if not isinstance(problem, MemoryError) and "memory" not in str(problem):
+        full = ("out of memory", "allocate memory")
+        if not isinstance(problem, MemoryError) and not any(words in str(problem) for words in full):
             raise
         _fail("there is not enough memory for this; lower sketch.ratio or encoder.width, or take a larger machine.")
 
@@ -79,7 +80,7 @@ def _options(
 ) -> None: ...
 
 
-@app.command()
+@app.command(short_help="A table and a picture, no download.")
 def demo(
     out: Annotated[Path, typer.Option(help="Where the picture, the numbers and the models go.")] = Path("costa-demo"),
 ) -> None:
@@ -106,7 +107,7 @@ def demo(
     _say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora")
 
 
-@app.command()
+@app.command(short_help="Learn vectors for a graph's nodes.")
 def train(
     graph: GraphArgument,
     method: Annotated[str, typer.Option(help="A name from `costa methods`.")] = "costa-sv",
@@ -125,7 +126,12 @@ def train(
     ] = "tuned",
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings, over the preset.")] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as sketch.ratio=0.25.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="One setting, such as sketch.ratio=0.25; a run begins by printing them all.",
+        ),
     ] = None,
     data_dir: DataDir = None,
     no_probe: Annotated[
@@ -197,7 +203,7 @@ def train(
         raise typer.Exit(130 if "interrupted" in statuses else 1)
 
 
-@app.command()
+@app.command(short_help="Judge vectors by the graph's labels.")
 def probe(
     run: RunArgument,
     protocol: Annotated[str, typer.Option(help="Which nodes train, choose and test; the names are above.")] = (
@@ -226,7 +232,7 @@ def probe(
     _say(f"{run}: accuracy {result.accuracy}\n{' ' * len(str(run))}  macro-F1 {result.macro_f1}")
 
 
-@app.command()
+@app.command(short_help="Vectors for a graph, old or new.")
 def embed(
     run: RunArgument,
     graph: GraphArgument,
@@ -246,7 +252,7 @@ def embed(
     _say(f"{out}: {z.shape[0]:,} nodes × {z.shape[1]}")
 
 
-@app.command()
+@app.command(short_help="The graphs known by name.")
 def datasets() -> None:
     """The graphs that are known by name."""
     from costa.graphs.benchmarks import BENCHMARKS
@@ -261,7 +267,7 @@ def datasets() -> None:
     _say("\nAll but digits are downloaded once, checked and cached; --data-dir or COSTA_DATA names a folder with them.")
 
 
-@app.command()
+@app.command(short_help="The methods there are.")
 def methods() -> None:
     """The methods that can be trained."""
     from costa.methods import METHODS, get_method

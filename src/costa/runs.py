@@ -1,11 +1,11 @@
 """A RUN folder: what ``costa train`` writes, what ``costa probe`` and ``costa embed`` read.
 
-model.safetensors    the weights, feature scaling included
-config.json          method, graph, seed, every setting and where it came from
-embeddings.npy       the nodes' vectors (a user's own graph: embeddings.parquet too, with the ids)
-metrics.json         what was measured; its fields are a contract (see ``METRICS``)
-log.csv              the loss of every epoch
-checkpoint.safetensors   while it trains, and after an interruption
+- ``model.safetensors``: the weights, feature scaling included
+- ``config.json``: method, graph, seed, every setting and where it came from
+- ``embeddings.npy``: the nodes' vectors; of a user's own graph with its ids too, ``embeddings.parquet`` (or ``.csv``)
+- ``metrics.json``: what was measured; its fields are a contract
+- ``log.csv``: the loss of every epoch
+- ``checkpoint.safetensors``: while it trains, and after an interruption
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ def execute(
                 report=report,
                 should_stop=should_stop,
             )
-    except InputError:
-        # Settings that turn out wrong only with the graph in hand must not leave the folder taken.
-        if began_empty:
+    except Exception:
+        # What turns out wrong only with the graph in hand must not leave the folder taken by a run that never was.
+        if began_empty and not (folder / training.CHECKPOINT).exists():
             for name in (CONFIG, training.LOG):
                 (folder / name).unlink(missing_ok=True)
             folder.rmdir()
@@ -178,10 +178,11 @@ def execute(
 
 
 def _same_settings(folder: Path, flat: dict[str, Any]) -> None:
-    """A run goes on with the settings it began with; only the number of epochs may grow."""
+    """A run goes on with the settings it began with; only the number of epochs may change, while it has not ended."""
     began = read_config(folder)["settings"]
+    free = set() if has_ended(folder) else {"train.epochs"}
     for key, value in json.loads(json.dumps(flat)).items():
-        if key != "train.epochs" and began.get(key) != value:
+        if key not in free and began.get(key) != value:
             raise InputError(
                 f"the run in {folder} began with {key} = {began.get(key)}, not {value}; resume it with the settings it"
                 " began with, or train anew into another --out."

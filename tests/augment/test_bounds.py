@@ -1,7 +1,6 @@
 """The covariance error against NumPy, and the lemmas in their domains: exactly where that can be, else by drawing."""
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -22,15 +21,6 @@ from costa.augment.bounds import (
     svd_bound,
 )
 from costa.errors import InputError
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Thousands of tiny products: on a busy machine, waiting for a second thread costs more than the work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def features(n: int, d: int, seed: int = 0) -> Tensor:

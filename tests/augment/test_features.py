@@ -3,7 +3,6 @@
 import copy
 import math
 import pickle
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -22,15 +21,6 @@ PROJECTIONS = ["gaussian", "rademacher", "sparse", "countsketch"]  # those with 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 # Six standard deviations: for a normal average, a false alarm in 1e-9 an entry.
 SIGMAS = 6.0
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Thousands of tiny products: on a busy machine, waiting for a second thread costs more than the work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def generator(seed: int = 0, device: str = "cpu") -> torch.Generator:

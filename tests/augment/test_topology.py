@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -15,15 +14,6 @@ from costa.augment.topology import drop_edges, edge_ids, keep_mask, mask_attribu
 from costa.errors import InputError
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Thousands of tiny products: on a busy machine, waiting for a second thread costs more than the work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def generator(seed: int = 0, device: str = "cpu") -> torch.Generator:
