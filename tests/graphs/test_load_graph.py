@@ -23,7 +23,7 @@ def test_names_win_and_a_path_is_a_path(tmp_path: Path, monkeypatch: pytest.Monk
     for path in ("./digits", str(tmp_path / "digits"), Path("digits")):
         graph = load_graph(path)
         assert graph.num_nodes == 3
-        assert graph.name == "digits"
+        assert graph.name == "digits-folder"  # its runs must not pass for the benchmark's
     monkeypatch.chdir(tmp_path / "digits")
     assert load_graph(".").name == "digits"
 
