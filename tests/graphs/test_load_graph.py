@@ -25,7 +25,7 @@ def test_names_win_and_a_path_is_a_path(tmp_path: Path, monkeypatch: pytest.Monk
         assert graph.num_nodes == 3
         assert graph.name == "digits-folder"  # its runs must not pass for the benchmark's
     monkeypatch.chdir(tmp_path / "digits")
-    assert load_graph(".").name == "digits"
+    assert load_graph(".").name == "digits-folder"
 
 
 def test_by_name_from_a_data_folder(data_dir: Path) -> None:
