@@ -62,8 +62,8 @@ def test_settings_are_shown_with_where_they_came_from(costa, tmp_path):
     )  # fmt: skip
     assert result.code == 0, result.err
     rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines() if line.strip()}
-    assert rows["sketch.kind"] == ["countsketch", "given"]
-    assert rows["sketch.ratio"] == ["0.1", "given"]
+    assert rows["sketch.kind"] == ["countsketch", "--set"]
+    assert rows["sketch.ratio"] == ["0.1", "--set"]
     assert rows["loss.tau"][0] == "0.7"
     assert rows["train.epochs"] == ["1", "--epochs"]
     assert rows["features.scaling"] == ["none", "graph"]
@@ -220,6 +220,8 @@ def test_a_graph_without_labels_is_trained_and_not_judged(own_graph, costa, tmp_
     assert result.code == 0, result.err
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert (metrics["probes"], metrics["clustering"], metrics["floor"]) == ([], None, None)
+    assert "no labels, on cpu" in result.out
+    assert "not judged: no labels" in result.out
     refused = costa("probe", tmp_path / "run")
     assert refused.code == 2
     assert "no label" in refused.err
@@ -233,7 +235,7 @@ def test_lists(costa):
 BAD_TRAIN = [
     (["corra"], "did you mean 'cora'"),
     (["./nowhere"], "nowhere"),
-    (["digits", "--method", "costa-sw"], "did you mean costa-sv"),
+    (["digits", "--method", "costa-sw"], "there are: costa-sv, costa-mv"),
     (["digits", "--set", "sketch.ratioo=1"], "did you mean sketch.ratio"),
     (["digits", "--set", "sketch.ratio"], "KEY=VALUE"),
     (["digits", "--set", "sketch.ratio=-1"], "out of range"),
@@ -413,3 +415,18 @@ def test_progress_shows_loss_rate_and_time_left_on_a_terminal_only(tmp_path):
     assert b"epochs/s" in shown
     assert b"loss" in shown
     assert b"30/30" in shown
+
+
+@pytest.mark.parametrize(
+    ("ours", "method", "said"), [(0.6, "costa-sv", True), (0.9, "costa-sv", False), (0.6, "raw", False)]
+)
+def test_a_run_that_is_not_above_the_floor_is_told_so(capsys, ours, method, said):
+    from costa.cli import _print_run
+
+    score = {"mean": ours, "std": 0.01, "per_split": [ours]}
+    floor = {"accuracy": 0.7, "nmi": 0.5}
+    probe = {"protocol": "random-10-10-80", "label_fraction": 0.1, "accuracy": score, "macro_f1": score}
+    metrics = {"method": method, "dataset": "d", "seed": 0, "status": "ok", "epochs": 1, "seconds": 1.0}
+    metrics |= {"probes": [probe], "clustering": None, "floor": {"raw": floor, "untrained": floor}}
+    _print_run(metrics, Path("run"))
+    assert ("not above the untrained encoder" in capsys.readouterr().out) == said

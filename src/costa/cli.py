@@ -122,7 +122,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(min=1, help="Instead of the settings' number of epochs.")] = None,
     device: Device = "auto",
     preset: Annotated[
-        str, typer.Option(help="Settings for this dataset: tuned, paper (as published) or none.")
+        str, typer.Option(help="Settings for this dataset, where there are any: tuned, paper (as published) or none.")
     ] = "tuned",
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings, over the preset.")] = None,
     set_: Annotated[
@@ -159,19 +159,19 @@ def train(
         training.make_deterministic()
     data = load_graph(graph, data_dir=data_dir)
     given = settings.parse_assignments(set_ or [])
-    resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs)
+    resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, given_by="--set", epochs=epochs)
     wanted = range(seeds) if seeds is not None else [seed or 0]
     folders = {s: _folder(out, data.name, method, s, several=seeds is not None) for s in wanted}
     for s, folder in folders.items():
         runs.claim(folder, method, data, s, resume=resume, fresh_is_fine=seeds is not None)
     if results is not None:
         results.mkdir(parents=True, exist_ok=True)
-    _print_settings(resolved, f"{chosen.title} on {data.name}: {data.num_nodes:,} nodes, on {where}")
+    _print_settings(resolved, f"{chosen.title} on {runs.describe(data)}, on {where}")
 
     collected = []
     for s, folder in folders.items():
         had_ended = runs.has_ended(folder)
-        with _progress(f"seed {s}", getattr(resolved.values, "train", None)) as report:
+        with _progress(f"seed {s}", getattr(resolved.values, "train", None)) as report, _kept(folder):
             metrics = runs.execute(
                 folder,
                 data,
@@ -240,7 +240,7 @@ def embed(
     device: Device = "auto",
     data_dir: DataDir = None,
 ) -> None:
-    """Vectors from a trained model, for the graph it was trained on or another with the same features."""
+    """Vectors from a trained model, for its own graph or another with the same feature columns in the same order."""
     from costa import runs, training
     from costa.graphs import load_graph
 
@@ -314,6 +314,16 @@ def _print_settings(resolved: Any, title: str) -> None:
 
 
 @contextmanager
+def _kept(folder: Path) -> Iterator[None]:
+    """A Ctrl-C that training does not wait for, while the vectors are judged say: what there is, is on disk."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _say(f"Stopped. What was made is in {folder}{os.sep}; the same command with --resume goes on.")
+        raise typer.Exit(130) from None
+
+
+@contextmanager
 def _progress(label: str, settings: Any) -> Iterator[Report | None]:
     """A bar with loss, epochs a second and time left; silent when the output is not a terminal."""
     if settings is None or not console.is_terminal:
@@ -362,9 +372,17 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
         )
     if metrics["clustering"]:
         _say(f"  k-means          NMI {metrics['clustering']['nmi']:.3f}   ARI {metrics['clustering']['ari']:.3f}")
+    if metrics["status"] == "ok" and not metrics["probes"]:
+        _say("  not judged: no labels of two classes, or --no-probe")
     if metrics["floor"]:
         floors = "   ".join(
             f"{name} {100 * floor['accuracy']:.1f} (NMI {floor['nmi']:.3f})" for name, floor in metrics["floor"].items()
         )
         _say(f"  floors           {floors}   ({DEFAULT_PROTOCOLS[0]})")
+        ours, floor = metrics["probes"][0]["accuracy"]["mean"], metrics["floor"]["untrained"]["accuracy"]
+        if ours <= floor and metrics["method"] not in metrics["floor"]:
+            _say(
+                f"  Note: not above the untrained encoder ({100 * ours:.1f} against {100 * floor:.1f}); try another"
+                " method, more epochs or other settings."
+            )
     _say(f"  {folder}{os.sep}")

@@ -386,7 +386,7 @@ def _labels(y: Tensor | np.ndarray | None) -> Tensor:
     count = len(label[label >= 0].unique())
     if count < 2:
         raise InputError(
-            "the graph has no labels (all are negative), so there is nothing to score embeddings against."
+            "the graph has no labels, so there is nothing to score embeddings against."
             if count == 0
             else "all labelled nodes are of one class, so there is nothing to tell apart; label nodes of another class."
         )

@@ -44,6 +44,21 @@ REPEATS = 20
 """Splits of each."""
 
 
+def describe(graph: Data) -> str:
+    """What was read, in a line.
+
+    >>> describe(load_graph("digits"))
+    'digits: 1,797 nodes, 7,522 edges, 64 features, 10 classes'
+    """
+    loops = int((graph.edge_index[0] == graph.edge_index[1]).sum())
+    edges = f"{(graph.num_edges - loops) // 2 + loops:,} edges"
+    weighted = " (weighted)" if graph.get("edge_weight") is not None else ""
+    y = graph.get("y")
+    classes = 0 if y is None else int(y[y >= 0].unique().numel())
+    labels = f"{classes} classes" if classes else "no labels"
+    return f"{graph.name}: {graph.num_nodes:,} nodes, {edges}{weighted}, {graph.num_features:,} features, {labels}"
+
+
 def claim(folder: Path, method: str, graph: Data, seed: int, *, resume: bool, fresh_is_fine: bool = False) -> None:
     """Refuse a folder that holds something else; nothing is written yet, and nothing already on disk is lost.
 
@@ -272,6 +287,8 @@ def save_model(folder: Path, method: Method) -> None:
     from safetensors.torch import save_file
 
     save_file({key: value.cpu().contiguous() for key, value in method.state_dict().items()}, folder / MODEL)
+    # It comes out readable by its owner alone, unlike its neighbours; a run may be shared.
+    (folder / MODEL).chmod((folder / CONFIG).stat().st_mode)
 
 
 def load_model(folder: Path, device: torch.device) -> Method:

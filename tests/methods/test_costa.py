@@ -167,7 +167,7 @@ def test_settings_that_contradict_each_other_are_refused(graph):
         build("costa-mv", graph, loss__kind="self")
     with pytest.raises(InputError, match="noise_std above 0"):
         build("costa-sv", graph, sketch__kind="noise")
-    with pytest.raises(InputError, match="did you mean costa-sv"):
+    with pytest.raises(InputError, match="there are: costa-sv, costa-mv"):
         get_method("costa-s")
 
 

@@ -39,15 +39,15 @@ def resolve(
     preset: str = "tuned",
     config: Path | None = None,
     given: Mapping[str, Any] | None = None,
+    given_by: str = "given",
     epochs: int | None = None,
 ) -> Resolved:
     """Defaults < chosen from the graph < preset < a settings file < what is given one by one < the number of epochs."""
     name = graph.get("name", "this graph")
     trained = hasattr(method.Settings(), "train")
     layers: list[Layer] = [("graph", method.choose(graph))]
-    own: list[Layer] = (
-        [("given", given or {})] if config is None else [(str(config), load_config(config)), ("given", given or {})]
-    )
+    own: list[Layer] = [] if config is None else [(str(config), load_config(config))]
+    own.append((given_by, given or {}))
     note = None
     values = load_preset(preset, method.name, name)
     if values is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import TYPE_CHECKING
 
@@ -27,9 +26,7 @@ def get_method(name: str) -> type[Method]:
     'COSTA, one view'
     """
     if name not in METHODS:
-        close = difflib.get_close_matches(name, METHODS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(METHODS)}."
-        raise InputError(f"unknown method {name!r}; {hint}")
+        raise InputError(f"unknown method {name!r}; there are: {', '.join(METHODS)}.")
     module, _, attribute = METHODS[name].partition(":")
     method: type[Method] = getattr(importlib.import_module(module), attribute)
     return method
