@@ -131,6 +131,15 @@ def test_a_loss_that_is_not_finite_ends_the_training(graph, monkeypatch):
     assert (outcome.status, outcome.epochs) == ("diverged", 2)
 
 
+@pytest.fixture
+def interrupts_arrive():
+    """A test run in the background may have been started with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts_arrive")
 def test_the_first_interrupt_waits_for_the_epoch_and_the_second_does_not():
     with training.stop_on_interrupt() as should_stop:
         assert not should_stop()
