@@ -72,10 +72,7 @@ class GCN(nn.Module):
 
     def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix, mask: Tensor | None = None) -> Tensor:
         """H, n × d. ``adjacency`` is normalised; ``mask`` multiplies the columns of X (0 hides an attribute)."""
-        for index, layer in enumerate(self.layers):
-            x = layer(x, adjacency, mask if index == 0 else None)
-        assert isinstance(x, Tensor)
-        return x
+        return _through(self.layers, x, adjacency, mask)
 
 
 class MLP(nn.Module):
@@ -92,7 +89,14 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor | SparseMatrix, mask: Tensor | None = None) -> Tensor:
         """H, n × d."""
-        for index, layer in enumerate(self.layers):
-            x = layer(x, None, mask if index == 0 else None)
-        assert isinstance(x, Tensor)
-        return x
+        return _through(self.layers, x, None, mask)
+
+
+def _through(
+    layers: nn.ModuleList, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None, mask: Tensor | None
+) -> Tensor:
+    """One layer after the other; only the first sees X, and so the mask."""
+    h: Tensor = layers[0](x, adjacency, mask)
+    for layer in layers[1:]:
+        h = layer(h, adjacency)
+    return h
