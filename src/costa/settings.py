@@ -115,11 +115,16 @@ class Loss:
 
 @dataclass(frozen=True)
 class Train:
-    """Adam, full batch."""
+    """Adam, full batch.
+
+    ``kernels = "plain"`` writes P and all similarities out and captures nothing: the same numbers up to rounding, more
+    slowly and in more memory.
+    """
 
     epochs: int = 200
     lr: float = 1e-3
     weight_decay: float = 0.0
+    kernels: Literal["fast", "plain"] = "fast"
 
     def __post_init__(self) -> None:
         _require(self.epochs >= 1, "train.epochs", self.epochs, "at least 1")

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from costa import settings, training
+from costa.augment import philox
 from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
 from costa.methods import METHODS, get_method
@@ -34,15 +35,21 @@ def encode(method, graph):
     return method.encoder(graph.x, Adjacency(graph.edge_index, graph.num_nodes).normalized())
 
 
+def gaussian(state, k, n):
+    """P, N(0, 1)/√k: a function of a seed that is the next draw of a generator in this state."""
+    generator = torch.Generator()
+    generator.set_state(state)
+    seed = int(torch.randint(2**63 - 1, (), generator=generator))
+    return philox.gaussian(seed, 0, k, n, torch.empty(0)) / k**0.5
+
+
 def test_one_view_is_encoder_sketch_head_self_contrast(graph):
     method = build("costa-sv", graph, sketch__ratio=0.4, loss__tau=0.3)
     state = method.generator.get_state()
     loss = method.loss(graph)
 
     h = encode(method, graph)
-    generator = torch.Generator()
-    generator.set_state(state)
-    p = torch.randn(24, 60, generator=generator) / 24**0.5
+    p = gaussian(state, 24, 60)
     twin = self_contrast_loss(method.head(p @ (h - h.mean(0))), 0.3)
     assert loss.item() == pytest.approx(twin.item(), rel=1e-5)
 
@@ -53,11 +60,45 @@ def test_two_views_share_one_p(graph):
     loss = method.loss(graph)  # no augmentation: both views are the same H
 
     h = encode(method, graph)
-    generator = torch.Generator()
-    generator.set_state(state)
-    p = torch.randn(30, 60, generator=generator) / 30**0.5
+    p = gaussian(state, 30, 60)
     z = method.head(p @ h)
     assert loss.item() == pytest.approx(cross_view_loss(z, z, 0.5).item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kind", ["gaussian", "rademacher", "sparse", "countsketch", "selection", "svd", "noise", "none"]
+)
+@pytest.mark.parametrize("loss", ["cross", "both", "self"])
+def test_plain_is_the_same_loss_and_gradient(graph, kind, loss):
+    values = {"sketch__kind": kind, "sketch__k": 14, "sketch__density": 0.05, "sketch__noise_std": 0.1}
+    values |= {"augment__edge_rate": 0.3, "augment__mask_rate": 0.2, "loss__kind": loss, "encoder__activation": "elu"}
+    name = "costa-sv" if loss == "self" else "costa-mv"
+    fast, plain = build(name, graph, **values), build(name, graph, **values, train__kernels="plain")
+    assert plain.sketch.stored or kind == "none"  # which has no P
+    losses = [method.loss(graph) for method in (fast, plain)]
+    torch.testing.assert_close(*losses, rtol=1e-5, atol=1e-5)
+    gradients = [
+        torch.autograd.grad(each, method.encoder.layers[0].weight)[0]
+        for each, method in zip(losses, (fast, plain), strict=True)
+    ]
+    torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("values", "capturable", "stackable"),
+    [
+        ({}, True, True),
+        ({"sketch__kind": "countsketch", "augment__edge_rate": 0.2}, True, True),
+        ({"sketch__kind": "selection"}, True, False),
+        ({"sketch__kind": "svd", "sketch__k": 4}, False, False),
+        ({"augment__edges": "permute", "augment__edge_rate": 0.2}, False, False),
+        ({"augment__edges": "permute"}, True, True),
+        ({"train__kernels": "plain"}, False, False),
+    ],
+)
+def test_what_can_be_captured_and_stacked(graph, values, capturable, stackable):
+    method = build("costa-mv", graph, **values)
+    assert (method.capturable, method.stackable) == (capturable, stackable)
 
 
 def test_augmented_views_differ_and_each_has_its_rate(graph):

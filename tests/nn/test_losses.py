@@ -11,15 +11,15 @@ KINDS = ["cross", "both", "both-printed", "self"]
 TAUS = [1.0, 0.4, 0.05, 0.01]
 
 
-def fast(kind, u, v, tau, mask=None):
+def loss_of(kind, u, v, tau, mask=None, *, plain=False):
     if kind == "cross":
-        return cross_view_loss(u, v, tau, mask)
+        return cross_view_loss(u, v, tau, mask, plain=plain)
     if kind == "self":
-        return self_contrast_loss(u, tau, mask)
-    return both_views_loss(u, v, tau, mask, include_self=kind == "both-printed")
+        return self_contrast_loss(u, tau, mask, plain=plain)
+    return both_views_loss(u, v, tau, mask, include_self=kind == "both-printed", plain=plain)
 
 
-def plain(kind, u, v, tau):
+def twin_of(kind, u, v, tau):
     """Row by row; shifted by 1/τ so that float64 does not overflow at τ = 0.01."""
     u = u / u.norm(dim=1, keepdim=True)
     v = v / v.norm(dim=1, keepdim=True)
@@ -56,9 +56,10 @@ def rows(k, d, seed, dtype=torch.float64):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("tau", TAUS)
-def test_equals_the_plain_twin_in_float64_gradients_included(kind, tau):
+@pytest.mark.parametrize("plain", [False, True])
+def test_equals_the_twin_in_float64_gradients_included(kind, tau, plain):
     u, v = rows(7, 5, seed=1)
-    ours, twin = fast(kind, u, v, tau), plain(kind, u, v, tau)
+    ours, twin = loss_of(kind, u, v, tau, plain=plain), twin_of(kind, u, v, tau)
     assert ours.item() == pytest.approx(twin.item(), rel=1e-9, abs=1e-12)
     inputs = (u,) if kind == "self" else (u, v)
     for a, b in zip(torch.autograd.grad(ours, inputs), torch.autograd.grad(twin, inputs), strict=True):
@@ -68,8 +69,8 @@ def test_equals_the_plain_twin_in_float64_gradients_included(kind, tau):
 @pytest.mark.parametrize("kind", KINDS)
 def test_is_stable_in_float32_at_the_smallest_tau(kind):
     u, v = rows(40, 16, seed=2, dtype=torch.float32)
-    loss = fast(kind, u, v, 0.01)
-    exact = fast(kind, u.detach().double().requires_grad_(), v.detach().double(), 0.01)
+    loss = loss_of(kind, u, v, 0.01)
+    exact = loss_of(kind, u.detach().double().requires_grad_(), v.detach().double(), 0.01)
     assert loss.item() == pytest.approx(exact.item(), rel=1e-4, abs=1e-4)
     loss.backward()
     assert u.grad.isfinite().all()
@@ -78,17 +79,21 @@ def test_is_stable_in_float32_at_the_smallest_tau(kind):
 @pytest.mark.parametrize("kind", ["cross", "both", "self"])
 def test_one_row_has_no_loss_and_no_gradient(kind):
     u, v = rows(1, 4, seed=3)
-    loss = fast(kind, u, v, 0.1)
+    loss = loss_of(kind, u, v, 0.1)
     assert loss.item() == pytest.approx(0, abs=1e-12)
     loss.backward()
     assert u.grad is None or u.grad.abs().max() < 1e-12
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_masked_rows_are_as_if_they_were_not_there(kind):
+@pytest.mark.parametrize("plain", [False, True])
+def test_masked_rows_are_as_if_they_were_not_there(kind, plain):
     u, v = rows(9, 5, seed=4)
     mask = torch.tensor([True, False, True, True, False, True, True, True, False])
-    masked, without = fast(kind, u, v, 0.2, mask), fast(kind, u[mask], v[mask], 0.2)
+    masked, without = (
+        loss_of(kind, u, v, 0.2, mask, plain=plain),
+        loss_of(kind, u[mask], v[mask], 0.2, plain=plain),
+    )
     assert masked.item() == pytest.approx(without.item(), rel=1e-12)
     (a,), (b,) = torch.autograd.grad(masked, (u,)), torch.autograd.grad(without, (u,))
     torch.testing.assert_close(a, b)
@@ -99,7 +104,7 @@ def test_masked_rows_are_as_if_they_were_not_there(kind):
 def test_a_masked_zero_row_leaves_no_huge_gradient(kind):
     u, v = rows(6, 5, seed=5)
     u.data[2] = v.data[2] = 0
-    fast(kind, u, v, 0.1, torch.arange(6) != 2).backward()
+    loss_of(kind, u, v, 0.1, torch.arange(6) != 2).backward()
     assert u.grad.abs().max() < 100
     assert (u.grad[2] == 0).all()
 
@@ -109,14 +114,14 @@ def test_a_zero_row_that_counts_is_harmless_too(kind):
     """P may mix only nodes whose H is zero: isolated ones without a feature."""
     u, v = rows(6, 5, seed=5)
     u.data[2] = v.data[2] = 0
-    fast(kind, u, v, 0.1).backward()
+    loss_of(kind, u, v, 0.1).backward()
     assert u.grad.abs().max() < 100
 
 
 def test_no_row_that_counts_gives_zero():
     u, v = rows(3, 2, seed=6)
     for kind in KINDS:
-        assert fast(kind, u, v, 0.5, torch.zeros(3, dtype=torch.bool)).item() == 0
+        assert loss_of(kind, u, v, 0.5, torch.zeros(3, dtype=torch.bool)).item() == 0
 
 
 def test_one_view_is_the_cross_loss_of_a_view_with_itself():

@@ -44,12 +44,24 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
 
-from costa.augment.projection import Buckets, Dense, Identity, Projection, Selection, Sparse
+from costa.augment import streams
+from costa.augment.projection import (
+    Buckets,
+    Dense,
+    Identity,
+    Implicit,
+    ImplicitDense,
+    ImplicitSparse,
+    Projection,
+    Selection,
+)
+from costa.augment.streams import Streams
 from costa.errors import InputError
 
 
@@ -63,7 +75,7 @@ def _number(what: str, value: object) -> float:
 class Draw:
     """One draw of a sketch: P and, with every `apply`, a fresh E."""
 
-    def __init__(self, p: Projection, *, center: bool, noise_std: float, generator: torch.Generator) -> None:
+    def __init__(self, p: Projection, *, center: bool, noise_std: float, generator: Streams) -> None:
         self._p = p
         self._center = center
         self._noise_std = noise_std
@@ -86,16 +98,24 @@ class Draw:
     def apply(self, h: Tensor) -> Tensor:
         """H̃ = PH + E (P(H − mean) + E where the sketch centres), all k rows, with gradients to `h`."""
         _check_features(h)
-        if h.shape[0] != self.shape[1]:
+        if h.shape[-2] != self.shape[1]:
             raise InputError(
-                f"p was drawn for {self.shape[1]} rows, but this H has {h.shape[0]}: two views must hold the same "
+                f"p was drawn for {self.shape[1]} rows, but this H has {h.shape[-2]}: two views must hold the same "
                 "nodes, and another H needs another draw."
             )
         h_tilde = self._p.product(_centred(h) if self._center else h)
         if self._noise_std > 0:
-            noise = torch.randn(h_tilde.shape, generator=self._generator, device=self._generator.device, dtype=h.dtype)
+            noise = streams.normal(self._generator, *h_tilde.shape[-2:], dtype=h.dtype)
             h_tilde = h_tilde + self._noise_std * noise.to(h.device)
         return h_tilde
+
+    def apply_all(self, views: Sequence[Tensor]) -> list[Tensor]:
+        """`apply` to each view, side by side: P is drawn, or read, once for all of them."""
+        if len({view.shape[:-1] for view in views}) > 1:
+            shapes = " and ".join(str(tuple(view.shape)) for view in views)
+            raise InputError(f"two views must hold the same nodes, but their shapes are {shapes}.")
+        widths = [view.shape[-1] for view in views]
+        return list(self.apply(torch.cat(list(views), dim=-1)).split(widths, dim=-1))
 
     def matrix(self) -> Tensor:
         """P written out, k × n, with its scale: without noise, apply(h) equals matrix() @ (h, centred or not)."""
@@ -106,11 +126,11 @@ class Draw:
 
 
 def _centred(h: Tensor) -> Tensor:
-    return h - h.mean(dim=0)
+    return h - h.mean(dim=-2, keepdim=True)
 
 
 def _check_features(h: Tensor) -> None:
-    if h.ndim != 2 or h.shape[0] < 1 or not h.is_floating_point():
+    if h.ndim not in (2, 3) or h.shape[-2] < 1 or not h.is_floating_point():
         raise InputError(
             f"a sketch takes H as a floating-point matrix of one row a node, not {h.dtype} of shape {tuple(h.shape)}."
         )
@@ -124,7 +144,8 @@ class SketchSettings(TypedDict, total=False):
     noise_std: float
     fixed: bool
     center: bool
-    generator: torch.Generator | None
+    stored: bool
+    generator: Streams | None
 
 
 class Sketch(nn.Module):
@@ -135,9 +156,9 @@ class Sketch(nn.Module):
 
     Randomness never touches torch's global generator. The generator is the one given to the call, else the one
     given here, else one that the sketch makes on the device of H, seeded from entropy. Random numbers are drawn on
-    the *generator's* device and moved to that of H, so a CPU generator gives the same P on either device, at the
-    price of drawing k·n numbers there and sending them over (for a dense P of a large graph this dwarfs all other
-    work: give a CUDA generator with a CUDA H).
+    the *generator's* device and moved to that of H, so a CPU generator gives the same P on either device. For
+    ``gaussian``, ``rademacher`` and ``sparse`` that is one seed: their P is a function of it
+    (:mod:`costa.augment.philox`) and never stored.
 
     Args:
         ratio: k/n; k = max(1, round(ratio·n)). Above 1 it up-samples. 0.5 when neither `ratio` nor `k` is given.
@@ -146,6 +167,7 @@ class Sketch(nn.Module):
         fixed: Keep the first P and use it in every later call with the same n (the paper's ran_proj_fix); it
             follows H to another device or dtype. Another n draws a new P, which is then the one kept.
         center: Subtract the column mean of H before P.
+        stored: Write P out, k × n, where it would be drawn tile by tile: the same P, for the plain form of things.
         generator: The generator for calls that are not given one.
 
     Raises:
@@ -163,7 +185,8 @@ class Sketch(nn.Module):
         noise_std: float = 0.0,
         fixed: bool = False,
         center: bool = True,
-        generator: torch.Generator | None = None,
+        stored: bool = False,
+        generator: Streams | None = None,
     ) -> None:
         super().__init__()
         if ratio is not None and k is not None:
@@ -179,6 +202,7 @@ class Sketch(nn.Module):
         self.noise_std = noise_std
         self.fixed = fixed
         self.center = center
+        self.stored = stored
         self.generator = generator
         self._own_generator: torch.Generator | None = None
         self._kept: Projection | None = None
@@ -190,15 +214,18 @@ class Sketch(nn.Module):
         assert self.ratio is not None
         return max(1, round(self.ratio * n))
 
-    def draw(self, h: Tensor, generator: torch.Generator | None = None) -> Draw:
+    def draw(self, h: Tensor, generator: Streams | None = None) -> Draw:
         """Draw P for `h` (n × d): its shape, device and dtype; its values too where `depends_on_h`."""
         _check_features(h)
         generator = self._generator_for(h, generator)
+        n = h.shape[-2]
         p = self._kept if self.fixed else None
-        if p is None or p.shape[1] != h.shape[0]:
+        if p is None or p.shape[1] != n:
             source = _centred(h.detach()) if self.center and self.depends_on_h else h.detach()
-            p = self._sample(source, self.rows(h.shape[0]), generator)
+            p = self._sample(source, self.rows(n), generator)
         p = p.to(h)
+        if self.stored and isinstance(p, Implicit):
+            p = Dense(p.dense(), p.occupied)
         if self.fixed:
             self._kept = p
         return Draw(p, center=self.center, noise_std=self.noise_std, generator=generator)
@@ -208,14 +235,18 @@ class Sketch(nn.Module):
         self._kept = None
 
     def forward(
-        self, h1: Tensor, h2: Tensor | None = None, generator: torch.Generator | None = None
+        self, h1: Tensor, h2: Tensor | None = None, generator: Streams | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
         """H̃, or (H̃₁, H̃₂) from one P, without the rows of P that are empty (the same rows for both views).
 
         A `sparse` P of very low density can be empty altogether; no row comes back then.
         """
+        if h1.ndim == 3:
+            raise InputError(
+                "of a stacked H the rows that are empty differ; use draw() and apply(), which keep all rows."
+            )
         draw = self.draw(h1, generator)
-        views = [draw.apply(h) for h in (h1, h2) if h is not None]
+        views = draw.apply_all([h for h in (h1, h2) if h is not None])
         occupied = draw.occupied
         if occupied is not None:
             kept = occupied.nonzero().squeeze(1)
@@ -230,7 +261,7 @@ class Sketch(nn.Module):
         parts += [] if self.center else ["center=False"]
         return ", ".join(parts)
 
-    def _generator_for(self, h: Tensor, generator: torch.Generator | None) -> torch.Generator:
+    def _generator_for(self, h: Tensor, generator: Streams | None) -> Streams:
         generator = generator or self.generator
         if generator is not None:
             return generator
@@ -239,7 +270,7 @@ class Sketch(nn.Module):
             self._own_generator.seed()
         return self._own_generator
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
+    def _sample(self, h: Tensor, k: int, generator: Streams) -> Projection:
         """P for `h`, which is detached, and centred where it matters; on whichever device is handy."""
         raise NotImplementedError
 
@@ -249,9 +280,8 @@ class RandomProjection(Sketch):
 
     name = "gaussian"
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
-        p = torch.randn(k, h.shape[0], generator=generator, device=generator.device, dtype=h.dtype)
-        return Dense(p.mul_(1 / math.sqrt(k)))
+    def _sample(self, h: Tensor, k: int, generator: Streams) -> Projection:
+        return ImplicitDense(_seed(generator), k, h.shape[-2], 1 / math.sqrt(k), h.new_empty(0), gaussian=True)
 
 
 class RademacherProjection(Sketch):
@@ -259,9 +289,8 @@ class RademacherProjection(Sketch):
 
     name = "rademacher"
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
-        p = _signs((k, h.shape[0]), generator, h.dtype)
-        return Dense(p.mul_(1 / math.sqrt(k)))
+    def _sample(self, h: Tensor, k: int, generator: Streams) -> Projection:
+        return ImplicitDense(_seed(generator), k, h.shape[-2], 1 / math.sqrt(k), h.new_empty(0), gaussian=False)
 
 
 class SparseProjection(Sketch):
@@ -282,12 +311,9 @@ class SparseProjection(Sketch):
             raise InputError(f"the density of a sparse sketch must be above 0 and at most 1, not {density!r}.")
         self.density = density
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
-        n = h.shape[0]
-        positions = _bernoulli_positions(k * n, self.density, generator)
-        values = _signs(tuple(positions.shape), generator, h.dtype).mul_(1 / math.sqrt(self.density * k))
-        row_starts = torch.arange(k + 1, device=positions.device) * n
-        return Sparse(torch.searchsorted(positions, row_starts), positions % n, values, n)
+    def _sample(self, h: Tensor, k: int, generator: Streams) -> Projection:
+        scale = 1 / math.sqrt(self.density * k)
+        return ImplicitSparse(_seed(generator), k, h.shape[-2], scale, h.new_empty(0), density=self.density)
 
     def extra_repr(self) -> str:
         """The settings, as `repr` shows them."""
@@ -302,10 +328,10 @@ class CountSketch(Sketch):
 
     name = "countsketch"
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
-        n = h.shape[0]
-        buckets = torch.randint(0, k, (n,), generator=generator, device=generator.device)
-        return Buckets(buckets, _signs((n,), generator, h.dtype), k)
+    def _sample(self, h: Tensor, k: int, generator: Streams) -> Projection:
+        n = h.shape[-2]
+        buckets = streams.integers(generator, k, n)
+        return Buckets(buckets, streams.integers(generator, 2, n).to(h.dtype).mul_(2).sub_(1), k)
 
 
 class RowSelection(Sketch):
@@ -331,7 +357,7 @@ class RowSelection(Sketch):
             raise InputError(f"the scaling of row selection is 'unbiased' or 'printed', not {scaling!r}.")
         self.scaling = scaling
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
+    def _sample(self, h: Tensor, k: int, generator: Streams) -> Projection:
         norms = torch.linalg.vector_norm(h, dim=1, dtype=torch.float64)
         weights = norms if self.scaling == "printed" else norms.square()
         weights = torch.where(weights.sum() > 0, weights, torch.ones_like(weights))
@@ -339,7 +365,7 @@ class RowSelection(Sketch):
         total = cumulative[-1]
         # u < total, and the first sum *above* u ends a row of positive weight: a zero row cannot be hit.
         # torch.multinomial promises that less strictly, and stops with an error from inside on a NaN.
-        u = torch.rand(k, generator=generator, device=generator.device, dtype=torch.float64).to(h.device) * total
+        u = streams.uniform(generator, k, dtype=torch.float64).to(h.device) * total
         chosen = torch.searchsorted(cumulative, u, right=True).clamp_(max=h.shape[0] - 1)
         unbiased = (k * weights[chosen] / total).rsqrt()
         return Selection(chosen, torch.ones_like(u) if self.scaling == "printed" else unbiased, h.shape[0])
@@ -359,7 +385,7 @@ class SVDSketch(Sketch):
     name = "svd"
     depends_on_h = True
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
+    def _sample(self, h: Tensor, k: int, generator: Streams) -> Projection:
         n, d = h.shape
         most = min(n, d)
         if k > most:
@@ -397,18 +423,19 @@ class NoiseInjection(Sketch):
         noise_std: float = 1.0,
         fixed: bool = False,
         center: bool = True,
-        generator: torch.Generator | None = None,
+        stored: bool = False,
+        generator: Streams | None = None,
     ) -> None:
         if ratio is not None or k is not None:
             raise InputError("the noise sketch keeps all n rows (P = I): leave out ratio and k.")
-        super().__init__(noise_std=noise_std, fixed=fixed, center=center, generator=generator)
+        super().__init__(noise_std=noise_std, fixed=fixed, center=center, stored=stored, generator=generator)
         self.ratio = None
 
     def rows(self, n: int) -> int:
         """The number of rows of H̃: n, all of them."""
         return n
 
-    def _sample(self, h: Tensor, k: int, generator: torch.Generator) -> Projection:
+    def _sample(self, h: Tensor, k: int, generator: Streams) -> Projection:
         return Identity(h.new_ones(k))
 
     def extra_repr(self) -> str:
@@ -416,30 +443,9 @@ class NoiseInjection(Sketch):
         return f"noise_std={self.noise_std}" + ("" if self.center else ", center=False")
 
 
-def _signs(shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype) -> Tensor:
-    """±1 with equal probability, on the generator's device."""
-    bits = torch.randint(0, 2, shape, generator=generator, device=generator.device, dtype=dtype)
-    return bits.mul_(2).sub_(1)
-
-
-def _bernoulli_positions(trials: int, density: float, generator: torch.Generator) -> Tensor:
-    """The positions, ascending, of the successes among independent Bernoulli(density) trials, in O(successes).
-
-    The gaps between successes are Geometric(density), so their cumulative sums are the positions.
-    """
-    log_miss = math.log1p(-density) if density < 1 else -math.inf
-    mean = trials * density
-    spare = int(4 * math.sqrt(mean)) + 16
-    batch, last, found = int(mean) + spare, -1, []
-    while last < trials - 1:
-        u = torch.rand(batch, generator=generator, device=generator.device, dtype=torch.float64)
-        # A gap beyond the last trial may exceed what int64 holds; any value past the end will do.
-        misses = (torch.log1p(-u) / log_miss).clamp_(max=trials).to(torch.int64)
-        found.append((misses + 1).cumsum(0) + last)
-        last = int(found[-1][-1])
-        batch = spare
-    positions = torch.cat(found)
-    return positions[positions < trials]
+def _seed(generator: Streams) -> Tensor:
+    """What a P that is never stored is a function of."""
+    return streams.integers(generator, 2**63 - 1)
 
 
 SKETCHES: dict[str, type[Sketch]] = {

@@ -1,19 +1,27 @@
-"""P, k × n, in the form that is cheapest to apply: dense, sparse, one entry a column, one entry a row, the identity.
+"""P, k × n, in the form that is cheapest to apply: a seed, a matrix, one entry a column, one entry a row, the identity.
 
 Every form gives PH with its gradient Pᵀ·G, its dense writing as the oracle, and which of its rows hold a non-zero.
+
+H may be stacked, S × n × d: a form then holds S independent draws (seeds of shape S, say), and each multiplies its own.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from costa.augment import philox
+from costa.nn import kernels
+
+TILE = 2**18
+"""Entries of P that exist at a time, off the GPU's kernels: a tile that stays in a core's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +61,18 @@ class Projection(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Dense(Projection):
-    """P as a plain matrix."""
+    """P as a plain matrix; ``filled`` says which of its rows hold a non-zero (None: all)."""
 
     values: Tensor
+    filled: Tensor | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.values.shape[0], self.values.shape[1]
+        return self.values.shape[-2], self.values.shape[-1]
+
+    @property
+    def occupied(self) -> Tensor | None:
+        return self.filled
 
     def product(self, h: Tensor) -> Tensor:
         return self.values @ h
@@ -69,63 +82,160 @@ class Dense(Projection):
 
 
 @dataclass(frozen=True, eq=False)
-class Sparse(Projection):
-    """P in compressed rows: row r holds `values[j]` at `columns[j]` for offsets[r] ≤ j < offsets[r + 1]."""
+class Implicit(Projection):
+    """P as a function of a seed, never stored: its tiles are drawn where they are used, and again in the backward pass.
 
-    offsets: Tensor
-    columns: Tensor
-    values: Tensor
+    Whatever the tiles and the device, the same seed and shape are the same P. ``like`` is empty: P's device and dtype.
+    """
+
+    seed: Tensor
+    k: int
     n: int
+    scale: float
+    like: Tensor
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.offsets.numel() - 1, self.n
-
-    @property
-    def occupied(self) -> Tensor:
-        return self.offsets[1:] > self.offsets[:-1]
-
-    @property
-    def row_of_entry(self) -> Tensor:
-        """The row of every stored entry."""
-        entries = torch.arange(self.columns.numel(), device=self.offsets.device)
-        return torch.searchsorted(self.offsets, entries, right=True) - 1
-
-    @cached_property
-    def transposed(self) -> Sparse:
-        """Pᵀ in compressed rows, made once: the backward product of every view uses it."""
-        columns, order = self.columns.sort(stable=True)
-        bounds = torch.arange(self.n + 1, device=columns.device)
-        return Sparse(torch.searchsorted(columns, bounds), self.row_of_entry[order], self.values[order], self.shape[0])
+        return self.k, self.n
 
     def product(self, h: Tensor) -> Tensor:
-        return _SparseProduct.apply(h, self)
+        return _ImplicitProduct.apply(h, self, False)
 
     def dense(self) -> Tensor:
-        p = self.values.new_zeros(self.shape)
-        p[self.row_of_entry, self.columns] = self.values
-        return p
+        rows = [self._rows(seed, 0, self.k) for seed in self._seeds()]
+        return torch.stack(rows).view(*self.seed.shape, self.k, self.n) * self.scale
+
+    def multiply(self, source: Tensor, transposed: bool) -> Tensor:
+        """PH, or PᵀG, without a gradient: by the GPU's kernels where they can, else block by block."""
+        stacked = source if source.dim() == 3 else source[None]
+        if self._fused(source):
+            out = self._fused_product(stacked, transposed)
+        else:
+            copies = [
+                self._blocked_product(seed, copy, transposed) for seed, copy in zip(self._seeds(), stacked, strict=True)
+            ]
+            out = torch.stack(copies)
+        return out if source.dim() == 3 else out[0]
+
+    def _seeds(self) -> list[int]:
+        seeds: list[int] = self.seed.flatten().tolist()
+        return seeds
+
+    def _blocks(self, per_row: float) -> Iterator[tuple[int, int]]:
+        """(first, last) of blocks of rows that hold about TILE entries together."""
+        rows = max(1, round(TILE / max(1.0, per_row)))
+        return ((first, min(first + rows, self.k)) for first in range(0, self.k, rows))
+
+    def _fused(self, source: Tensor) -> bool:
+        return kernels.usable(source)
+
+    def _rows(self, seed: int, first: int, last: int) -> Tensor:
+        """Rows ``first`` … ``last`` − 1 of P, before its scale."""
+        raise NotImplementedError
+
+    def _fused_product(self, source: Tensor, transposed: bool) -> Tensor:
+        raise NotImplementedError
+
+    def _blocked_product(self, seed: int, source: Tensor, transposed: bool) -> Tensor:
+        raise NotImplementedError
 
 
-class _SparseProduct(torch.autograd.Function):
-    """PH with the backward Pᵀ·grad, both as weighted sums of gathered rows that are never stored."""
+class _ImplicitProduct(torch.autograd.Function):
+    """PH with the gradient PᵀG, and PᵀG with the gradient PH."""
 
     @staticmethod
-    def forward(ctx: Any, h: Tensor, p: Sparse) -> Tensor:
-        ctx.p = p
-        # embedding_bag is the CSR product that exists on both devices, without the beta warnings of torch.sparse.
-        return F.embedding_bag(
-            p.columns,
-            h.contiguous(),
-            p.offsets,
-            mode="sum",
-            per_sample_weights=p.values,
-            include_last_offset=True,
-        )
+    def forward(ctx: Any, source: Tensor, p: Implicit, transposed: bool) -> Tensor:
+        ctx.p, ctx.transposed = p, transposed
+        return p.multiply(source, transposed)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        return _SparseProduct.apply(grads[0], ctx.p.transposed), None
+        return _ImplicitProduct.apply(grads[0], ctx.p, not ctx.transposed), None, None
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitDense(Implicit):
+    """Gaussian entries, or random signs."""
+
+    gaussian: bool
+
+    def _rows(self, seed: int, first: int, last: int) -> Tensor:
+        entries = philox.gaussian if self.gaussian else philox.rademacher
+        return entries(seed, first, last, self.n, self.like)
+
+    def _fused_product(self, source: Tensor, transposed: bool) -> Tensor:
+        from costa.nn.kernels import projection
+
+        return projection.dense_product(
+            self.seed, source, self.k, self.n, self.scale, gaussian=self.gaussian, transposed=transposed
+        )
+
+    def _blocked_product(self, seed: int, source: Tensor, transposed: bool) -> Tensor:
+        out = source.new_zeros(self.n if transposed else self.k, source.shape[1])
+        for first, last in self._blocks(self.n):
+            tile = self._rows(seed, first, last)
+            if transposed:
+                out.addmm_(tile.T, source[first:last])
+            else:
+                torch.mm(tile, source, out=out[first:last])
+        return out.mul_(self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitSparse(Implicit):
+    """Entries ±1 with probability ``density``, else 0; products cost O(non-zeros)."""
+
+    density: float
+
+    @property
+    def occupied(self) -> Tensor:
+        if kernels.usable(self.like):
+            from costa.nn.kernels import projection
+
+            return projection.occupied_rows(self.seed, self.k, self.n, self.density).view(*self.seed.shape, self.k)
+        filled = [self._entries(seed, 0, self.k)[0].diff() > 0 for seed in self._seeds()]
+        return torch.stack(filled).view(*self.seed.shape, self.k)
+
+    def _entries(self, seed: int, first: int, last: int) -> tuple[Tensor, Tensor, Tensor]:
+        return philox.sparse(seed, first, last, self.n, self.density, self.like)
+
+    def _rows(self, seed: int, first: int, last: int) -> Tensor:
+        starts, columns, signs = self._entries(seed, first, last)
+        rows = self.like.new_zeros(last - first, self.n)
+        rows[torch.arange(last - first, device=rows.device).repeat_interleave(starts.diff()), columns] = signs
+        return rows
+
+    def _fused(self, source: Tensor) -> bool:
+        # the transposed product adds atomically, in any order
+        return kernels.usable(source) and not torch.are_deterministic_algorithms_enabled()
+
+    def _fused_product(self, source: Tensor, transposed: bool) -> Tensor:
+        from costa.nn.kernels import projection
+
+        return projection.sparse_product(
+            self.seed, source, self.k, self.n, self.scale, self.density, transposed=transposed
+        )
+
+    def _blocked_product(self, seed: int, source: Tensor, transposed: bool) -> Tensor:
+        out = source.new_zeros(self.n if transposed else self.k, source.shape[1])
+        for first, last in self._blocks(self.n * self.density):
+            starts, columns, signs = self._entries(seed, first, last)
+            if not transposed:
+                out[first:last] = _weighted_rows(source, starts, columns, signs)
+            else:
+                # the same entries by columns: P's block as a matrix of n rows
+                row = torch.arange(first, last, device=columns.device).repeat_interleave(starts.diff())
+                columns, order = columns.sort(stable=True)
+                starts = torch.searchsorted(columns, torch.arange(self.n + 1, device=columns.device))
+                out += _weighted_rows(source, starts, row[order], signs[order])
+        return out.mul_(self.scale)
+
+
+def _weighted_rows(rows: Tensor, starts: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
+    """Σ of weight × row over each run of ``chosen``: a CSR product, without the beta warnings of torch.sparse."""
+    return F.embedding_bag(
+        chosen, rows.contiguous(), starts, mode="sum", per_sample_weights=weights, include_last_offset=True
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,19 +248,26 @@ class Buckets(Projection):
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.k, self.buckets.numel()
+        return self.k, self.buckets.shape[-1]
 
     @property
     def occupied(self) -> Tensor:
-        return self.buckets.new_zeros(self.k, dtype=torch.bool).index_fill(0, self.buckets, True)
+        places = torch.zeros(*self.buckets.shape[:-1], self.k, dtype=torch.bool, device=self.buckets.device)
+        return places.scatter(-1, self.buckets, True)
 
     def product(self, h: Tensor) -> Tensor:
-        return h.new_zeros(self.k, h.shape[1]).index_add(0, self.buckets, self.signs[:, None] * h)
+        signed = self.signs[..., None] * h
+        # one long H for all stacked ones: bucket b of the s-th copy is bucket s·k + b
+        copies = self.buckets.numel() // self.shape[1]
+        shift = torch.arange(0, copies * self.k, self.k, device=h.device).view(*self.buckets.shape[:-1], 1)
+        flat = h.new_zeros(copies * self.k, h.shape[-1]).index_add(
+            0, (self.buckets + shift).flatten(), signed.flatten(0, -2)
+        )
+        return flat.view(*h.shape[:-2], self.k, h.shape[-1])
 
     def dense(self) -> Tensor:
-        p = self.signs.new_zeros(self.shape)
-        p[self.buckets, torch.arange(self.shape[1], device=p.device)] = self.signs
-        return p
+        p = self.signs.new_zeros(*self.buckets.shape[:-1], *self.shape)
+        return p.scatter(-2, self.buckets[..., None, :], self.signs[..., None, :])
 
 
 @dataclass(frozen=True, eq=False)

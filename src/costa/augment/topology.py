@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import to_undirected
 
+from costa.augment import streams
+from costa.augment.streams import Streams
 from costa.errors import InputError
 
 
@@ -29,18 +31,18 @@ def edge_ids(edge_index: Tensor, num_nodes: int) -> Tensor:
     return torch.unique(low * num_nodes + high, return_inverse=True)[1]
 
 
-def keep_mask(ids: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+def keep_mask(ids: Tensor, rate: float, generator: Streams) -> Tensor:
     """Mask over entries: each undirected edge stays with probability 1 − `rate`, independently of the others.
 
     Args:
         ids: What `edge_ids` returned.
         rate: The probability that an edge is dropped, 0 ≤ rate < 1.
-        generator: The source of randomness.
+        generator: The source of randomness; of several, a mask each, stacked.
     """
     _check_rate(rate)
     # One number an entry is more than one an edge, but needs no look at the largest id, which a GPU would wait for.
-    u = torch.rand(ids.shape, generator=generator, device=generator.device).to(ids.device)
-    return u[ids] >= rate
+    u = streams.uniform(generator, ids.numel()).to(ids.device)
+    return u[..., ids] >= rate
 
 
 def drop_edges(
@@ -120,7 +122,7 @@ def mask_attributes(
     num_features: int,
     rate: float,
     *,
-    generator: torch.Generator,
+    generator: Streams,
     device: torch.device | str | None = None,
     rescale: bool = False,
 ) -> Tensor:
@@ -132,7 +134,7 @@ def mask_attributes(
     Args:
         num_features: The number of columns of X.
         rate: 0 ≤ rate < 1.
-        generator: The source of randomness.
+        generator: The source of randomness; of several, an m each, stacked.
         device: Where m shall be; the generator's device by default.
         rescale: Divide m by 1 − `rate`, so that E[X·diag(m)] = X.
 
@@ -141,9 +143,9 @@ def mask_attributes(
         tensor([0., 1., 0., 0., 0., 1.])
     """
     _check_rate(rate)
-    u = torch.rand(num_features, generator=generator, device=generator.device)
+    u = streams.uniform(generator, num_features)
     mask = (u >= rate).to(u.dtype)
-    return (mask / (1 - rate) if rescale else mask).to(generator.device if device is None else device)
+    return (mask / (1 - rate) if rescale else mask).to(u.device if device is None else device)
 
 
 def _check_rate(rate: float) -> None:

@@ -5,6 +5,7 @@ A method without gradients implements ``fit(graph)`` instead of ``loss``. It kno
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
+from costa.augment.streams import Streams
 from costa.augment.topology import edge_ids, keep_mask, mask_attributes, permute_edges
 from costa.nn import GCN, Adjacency, FeatureScaling, SparseMatrix, choose_scaling, sparse_if_faster
 
@@ -31,8 +33,11 @@ class Method(nn.Module):
     inductive: ClassVar[bool] = True
     Settings: ClassVar[type]
 
-    generator: torch.Generator
+    generator: Streams
     """Draws what is random in :meth:`loss`; lives on the method's device, set by the training loop."""
+
+    stack_size: int = 0
+    """How many initialisations these weights hold, one after the other along a first dimension; 0 for a single one."""
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Method:
@@ -76,6 +81,16 @@ class Method(nn.Module):
 class GradientMethod(Method):
     """A method that descends a loss."""
 
+    @property
+    def capturable(self) -> bool:
+        """Whether an epoch is the same sequence of CUDA kernels every time, and never waits for the GPU."""
+        return False
+
+    @property
+    def stackable(self) -> bool:
+        """Whether :meth:`loss` takes stacked weights: one number for each initialisation, as each would give alone."""
+        return False
+
     def loss(self, graph: Data) -> Tensor:
         """The loss of one epoch, on fresh random draws."""
         raise NotImplementedError
@@ -86,9 +101,14 @@ class GradientMethod(Method):
 
 @dataclass(frozen=True)
 class Inputs:
-    """A graph as the encoder reads it, on the encoder's device."""
+    """A graph as the encoder reads it, on the encoder's device.
+
+    ``mixed`` is the normalised Â times X, where X is dense: what the first layer reads of an unperturbed graph.
+    Of a sparse X it has more non-zeros than X and Â together (Cora: 181,116 against 62,480): two products are quicker.
+    """
 
     x: Tensor | SparseMatrix
+    mixed: Tensor | None
     layout: Adjacency
     adjacency: SparseMatrix
     edge_index: Tensor
@@ -101,10 +121,13 @@ class Inputs:
         edge_index = graph.edge_index.to(device)
         edge_weight = graph.edge_weight.to(device) if graph.get("edge_weight") is not None else None
         layout = Adjacency(edge_index, graph.num_nodes, edge_weight)
+        adjacency = layout.normalized()
+        x = sparse_if_faster(scaling(graph.x.float())).to(device)
         return cls(
-            x=sparse_if_faster(scaling(graph.x.float())).to(device),
+            x=x,
+            mixed=adjacency @ x if isinstance(x, Tensor) else None,
             layout=layout,
-            adjacency=layout.normalized(),
+            adjacency=adjacency,
             edge_index=edge_index,
             edge_weight=edge_weight,
             edge_ids=edge_ids(edge_index, graph.num_nodes),
@@ -143,7 +166,7 @@ class EncoderMethod(Method):
         """H = f(X, A) of the graph as it is, nothing dropped or masked."""
         inputs = self.inputs(graph)
         self.eval()
-        h: Tensor = self.encoder(inputs.x, inputs.adjacency)
+        h = self._encode(inputs, inputs.adjacency, None)
         self.train()
         return h
 
@@ -155,13 +178,62 @@ class EncoderMethod(Method):
             adjacency = inputs.layout.normalized(keep_mask(inputs.edge_ids, edge_rate, self.generator))
         elif edge_rate:
             n = inputs.layout.num_nodes
+            assert isinstance(self.generator, torch.Generator)
             edge_index, edge_weight = permute_edges(
                 inputs.edge_index, edge_rate, num_nodes=n, edge_weight=inputs.edge_weight, generator=self.generator
             )
             adjacency = Adjacency(edge_index, n, edge_weight).normalized()
         mask = mask_attributes(inputs.x.shape[1], mask_rate, generator=self.generator) if mask_rate else None
-        h: Tensor = self.encoder(inputs.x, adjacency, mask)
+        return self._encode(inputs, adjacency, mask)
+
+    def _encode(self, inputs: Inputs, adjacency: SparseMatrix, mask: Tensor | None) -> Tensor:
+        mixed = inputs.mixed if adjacency is inputs.adjacency else None
+        x = inputs.x if mixed is None else mixed
+        h: Tensor = self.encoder(x, adjacency, mask, mixed=mixed is not None)
         return h
+
+
+STACKED = ("encoder", "head")
+"""The parts of a method that differ between initialisations; what is learnt from the graph alone is shared."""
+
+
+def stack(shell: Method, methods: Sequence[Method]) -> Method:
+    """``shell`` with the weights and the generators of all ``methods``, stacked: S initialisations in one.
+
+    Args:
+        shell: Built from the same settings; it is changed and returned.
+        methods: The S methods.
+    """
+    states = [dict(_own_tensors(method)) for method in methods]
+    for name, tensor in _own_tensors(shell):
+        tensor.data = torch.stack([state[name].detach() for state in states])
+    shell.generator = [generator for method in methods for generator in _as_list(method.generator)]
+    shell.stack_size = len(methods)
+    return shell
+
+
+def unstack(stacked: Method, methods: Sequence[Method]) -> None:
+    """Give each of the ``methods`` its own weights from the stack, and what is shared."""
+    for index, method in enumerate(methods):
+        method.load_state_dict(state_of(stacked, index))
+
+
+def state_of(method: Method, index: int) -> dict[str, Tensor]:
+    """The ``state_dict`` of one of the stacked initialisations; of a single method, its own."""
+    state: dict[str, Tensor] = method.state_dict()
+    if not method.stack_size:
+        return state
+    own = {name for name, _ in _own_tensors(method)}
+    return {name: tensor[index] if name in own else tensor for name, tensor in state.items()}
+
+
+def _own_tensors(method: Method) -> list[tuple[str, Tensor]]:
+    tensors = [*method.named_parameters(), *method.named_buffers()]
+    return [(name, tensor) for name, tensor in tensors if name.split(".")[0] in STACKED]
+
+
+def _as_list(generator: Streams) -> list[torch.Generator]:
+    return [generator] if isinstance(generator, torch.Generator) else list(generator)
 
 
 def _of_view(rates: tuple[float, ...], view: int) -> float:

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.augment.features import Sketch, make_sketch
+from costa.augment.features import Sketch, SVDSketch, make_sketch
+from costa.augment.streams import from_the_start
 from costa.errors import InputError
 from costa.methods.base import EncoderMethod, GradientMethod, build_encoder
 from costa.nn import (
@@ -76,6 +77,7 @@ class Costa(EncoderMethod, GradientMethod):
         scaling: What is done to X first.
         augment: Rates of the graph augmentation of each view.
         loss: Which contrast, and τ.
+        plain: Write the similarities out: with a sketch that is ``stored``, what the fast form is tested against.
     """
 
     views: ClassVar[int]
@@ -90,6 +92,8 @@ class Costa(EncoderMethod, GradientMethod):
         scaling: FeatureScaling,
         augment: settings.Augment,
         loss: settings.Loss,
+        *,
+        plain: bool = False,
     ) -> None:
         super().__init__(encoder, scaling)
         if self.views == 2 and loss.kind == "self":
@@ -100,6 +104,7 @@ class Costa(EncoderMethod, GradientMethod):
         self.sketch = sketch
         self.augment = augment
         self.contrast = loss
+        self.plain = plain
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Costa:
@@ -108,13 +113,15 @@ class Costa(EncoderMethod, GradientMethod):
         head: nn.Module = nn.Identity()
         if settings.head.width:
             head = ProjectionHead(encoder.out_features, settings.head.width, settings.head.activation, generator)
+        plain = settings.train.kernels == "plain"
         return cls(
             encoder,
             head,
-            build_sketch(settings.sketch),
+            build_sketch(settings.sketch, stored=plain),
             FeatureScaling(settings.features.scaling, in_features),
             settings.augment,
             settings.loss,
+            plain=plain,
         )
 
     @classmethod
@@ -148,22 +155,32 @@ class Costa(EncoderMethod, GradientMethod):
         """
         super().prepare(graph)
         if self.sketch.fixed and not self.sketch.depends_on_h:
-            device = self.generator.device
-            stream = torch.Generator(device).manual_seed(self.generator.initial_seed())
-            self.sketch.draw(torch.zeros(graph.num_nodes, 1, device=device), stream)
+            device = next(self.encoder.parameters()).device
+            self.sketch.draw(torch.zeros(graph.num_nodes, 1, device=device), from_the_start(self.generator))
 
     def loss(self, graph: Data) -> Tensor:
         """contrast(θ(P·H₁ + E₁), θ(P·H₂ + E₂)), or of one view with itself."""
         inputs = self.inputs(graph)
         hidden = [self.encode_view(inputs, self.augment, view) for view in range(self.views)]
         draw = self.sketch.draw(hidden[0].detach(), self.generator)
-        z = [self.head(draw.apply(h)) for h in hidden]
-        u, v, tau = z[0], z[-1], self.contrast.tau
+        z = [self.head(h_tilde) for h_tilde in draw.apply_all(hidden)]
+        u, v, tau, rows = z[0], z[-1], self.contrast.tau, draw.occupied
         if self.contrast.kind == "self":
-            return self_contrast_loss(u, tau, draw.occupied)
+            return self_contrast_loss(u, tau, rows, plain=self.plain)
         if self.contrast.kind == "cross":
-            return cross_view_loss(u, v, tau, draw.occupied)
-        return both_views_loss(u, v, tau, draw.occupied, include_self=self.contrast.include_self)
+            return cross_view_loss(u, v, tau, rows, plain=self.plain)
+        return both_views_loss(u, v, tau, rows, include_self=self.contrast.include_self, plain=self.plain)
+
+    @property
+    def capturable(self) -> bool:
+        """Rewiring and the SVD wait for the GPU to say how many edges, or whether H is finite."""
+        rewires = self.augment.edges == "permute" and any(self.augment.edge_rate)
+        return not self.plain and not rewires and not isinstance(self.sketch, SVDSketch)
+
+    @property
+    def stackable(self) -> bool:
+        """As capturable, and P must be a matter of its seed alone."""
+        return self.capturable and not self.sketch.depends_on_h
 
     @property
     def resumable(self) -> bool:
@@ -189,13 +206,14 @@ class CostaMV(Costa):
     Settings = TwoViewSettings
 
 
-def build_sketch(sketch: settings.Sketch) -> Sketch:
+def build_sketch(sketch: settings.Sketch, *, stored: bool = False) -> Sketch:
     """The sketch from its settings; only the options that its kind knows are handed on."""
     if sketch.kind == "none":
         return make_sketch("noise", noise_std=0.0, center=sketch.center)
     if sketch.kind == "noise" and sketch.noise_std == 0:
         raise InputError("sketch.kind = noise needs sketch.noise_std above 0 (1 in the paper's table).")
     options: dict[str, Any] = {"noise_std": sketch.noise_std, "fixed": sketch.fixed, "center": sketch.center}
+    options["stored"] = stored
     if sketch.kind != "noise":
         options |= {"k": sketch.k} if sketch.k else {"ratio": sketch.ratio}
     if sketch.kind == "sparse":

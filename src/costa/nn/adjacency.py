@@ -46,18 +46,32 @@ class Adjacency:
         self._col_t = self._row[self._back]
 
     def normalized(self, keep: Tensor | None = None) -> SparseMatrix:
-        """D̂^-½ Â D̂^-½ of the edges in ``keep`` (one boolean for each column of ``edge_index``; all if left out)."""
+        """D̂^-½ Â D̂^-½ of the edges in ``keep`` (one boolean for each column of ``edge_index``; all if left out).
+
+        For a stack of masks, S × e, the S matrices stand along the diagonal of one.
+        """
         n, weight = self.num_nodes, self._weight
         if keep is not None:
-            stays = torch.cat([keep, keep.new_ones(n)])[self._order]
-            weight = weight * stays
-        degree = weight.new_zeros(n).index_add_(0, self._row, weight)
+            loops = keep.new_ones(*keep.shape[:-1], n)
+            weight = weight * torch.cat([keep, loops], dim=-1)[..., self._order]
+        degree = weight.new_zeros(*weight.shape[:-1], n).index_add_(-1, self._row, weight)
         scale = degree.rsqrt()
-        values = weight * scale[self._row] * scale[self._col]
+        values = weight * scale[..., self._row] * scale[..., self._col]
+        copies = 1 if values.dim() == 1 else len(values)
         return SparseMatrix(
-            csr(self._crow, self._col, values, (n, n)),
-            csr(self._crow_t, self._col_t, values[self._back], (n, n)),
+            _along_diagonal(self._crow, self._col, values.flatten(), n, copies),
+            _along_diagonal(self._crow_t, self._col_t, values[..., self._back].flatten(), n, copies),
+            copies,
         )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.num_nodes} nodes, {self.num_edges} directed edges)"
+
+
+def _along_diagonal(crow: Tensor, col: Tensor, values: Tensor, n: int, copies: int) -> Tensor:
+    """n × n matrices of one layout, with the values of one after the other, as the diagonal blocks of a CSR matrix."""
+    if copies > 1:
+        shift = torch.arange(copies, device=col.device)[:, None]
+        crow = torch.cat([crow[:1], (crow[1:] + shift * col.numel()).flatten()])
+        col = (col + shift * n).flatten()
+    return csr(crow, col, values, (copies * n, copies * n))

@@ -1,6 +1,9 @@
 """Encoders: the paper's two-layer GCN, and the MLP that shares its weights.
 
 GCN_l(X, A) = σ(D̂^-½ Â D̂^-½ X W_l),    f(X, A) = GCN₂(GCN₁(X, A), A),    Â = A + I.
+
+Weights may be stacked along a first dimension, S initialisations at once (:func:`costa.methods.base.stack`); H is then
+S × n × d.
 """
 
 from __future__ import annotations
@@ -9,11 +12,36 @@ import itertools
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from costa.nn.sparse import SparseMatrix
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "elu": nn.ELU, "prelu": nn.PReLU}
+
+class PReLU(nn.PReLU):
+    """max(0, h) + a·min(0, h), one a for each of a stack."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """σ of … × n × d."""
+        if self.weight.dim() == 1:
+            return super().forward(input)
+        return torch.where(input > 0, input, self.weight[..., None] * input)
+
+
+class BatchNorm(nn.BatchNorm1d):
+    """Every column to mean 0 and variance 1 over the rows, then scaled and shifted; each of a stack by itself."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised rows; in training the running mean and variance follow."""
+        # a stack is so many more columns; views of the buffers, so that they are updated in place
+        beside = input.movedim(-2, 0)
+        state = (self.running_mean, self.running_var, self.weight, self.bias)
+        mean, variance, weight, bias = (None if part is None else part.flatten() for part in state)
+        flat = F.batch_norm(beside.flatten(1), mean, variance, weight, bias, self.training, 0.1, self.eps)
+        return flat.view(beside.shape).movedim(0, -2)
+
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "elu": nn.ELU, "prelu": PReLU}
 
 
 class Layer(nn.Module):
@@ -25,16 +53,16 @@ class Layer(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(in_features, out_features))
         self.bias = nn.Parameter(torch.zeros(out_features))
-        self.norm = nn.BatchNorm1d(out_features) if norm == "batch" else None
+        self.norm = BatchNorm(out_features) if norm == "batch" else None
         self.activation = ACTIVATIONS[activation]()
         nn.init.xavier_uniform_(self.weight, generator=generator)
 
     def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None, mask: Tensor | None = None) -> Tensor:
         """One layer; without an adjacency, the MLP's."""
         # X·diag(m)·W = X·(diag(m)·W): masked attributes are masked rows of W, and X is never touched.
-        weight = self.weight if mask is None else mask[:, None] * self.weight
+        weight = self.weight if mask is None else mask[..., None] * self.weight
         h = x @ weight
-        h = (h if adjacency is None else adjacency @ h) + self.bias
+        h = (h if adjacency is None else adjacency @ h) + self.bias[..., None, :]
         h = h if self.norm is None else self.norm(h)
         out: Tensor = self.activation(h)
         return out
@@ -70,9 +98,18 @@ class GCN(nn.Module):
         self.out_features = sizes[-1]
         self.layers = nn.ModuleList(Layer(a, b, activation, norm, generator) for a, b in itertools.pairwise(sizes))
 
-    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix, mask: Tensor | None = None) -> Tensor:
-        """H, n × d. ``adjacency`` is normalised; ``mask`` multiplies the columns of X (0 hides an attribute)."""
-        return _through(self.layers, x, adjacency, mask)
+    def forward(
+        self, x: Tensor | SparseMatrix, adjacency: SparseMatrix, mask: Tensor | None = None, *, mixed: bool = False
+    ) -> Tensor:
+        """H, n × d.
+
+        Args:
+            x: The features.
+            adjacency: Normalised.
+            mask: Multiplies the columns of X (0 hides an attribute).
+            mixed: Whether ``x`` is adjacency @ X already.
+        """
+        return _through(self.layers, x, None if mixed else adjacency, adjacency, mask)
 
 
 class MLP(nn.Module):
@@ -89,14 +126,18 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor | SparseMatrix, mask: Tensor | None = None) -> Tensor:
         """H, n × d."""
-        return _through(self.layers, x, None, mask)
+        return _through(self.layers, x, None, None, mask)
 
 
 def _through(
-    layers: nn.ModuleList, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None, mask: Tensor | None
+    layers: nn.ModuleList,
+    x: Tensor | SparseMatrix,
+    first: SparseMatrix | None,
+    others: SparseMatrix | None,
+    mask: Tensor | None,
 ) -> Tensor:
-    """One layer after the other; only the first sees X, and so the mask."""
-    h: Tensor = layers[0](x, adjacency, mask)
+    """One layer after the other, each with its adjacency; only the first sees X, and so the mask."""
+    h: Tensor = layers[0](x, first, mask)
     for layer in layers[1:]:
-        h = layer(h, adjacency)
+        h = layer(h, others)
     return h

@@ -8,6 +8,16 @@ from torch import Tensor, nn
 from costa.nn.encoders import ACTIVATIONS
 
 
+class Linear(nn.Linear):
+    """H Wᵀ + b, with one W and b for each of a stack."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The product, … × n × out."""
+        if self.weight.dim() == 2:
+            return super().forward(input)
+        return torch.baddbmm(self.bias[:, None, :], input, self.weight.mT)
+
+
 class ProjectionHead(nn.Module):
     """Z = θ(H) = W⁽²⁾ σ(W⁽¹⁾ H), one hidden layer with biases; Z is as wide as H.
 
@@ -25,8 +35,8 @@ class ProjectionHead(nn.Module):
     ) -> None:
         super().__init__()
         # Made empty, so that nn.Linear does not draw from the global generator.
-        self.first = nn.utils.skip_init(nn.Linear, features, hidden)
-        self.second = nn.utils.skip_init(nn.Linear, hidden, features)
+        self.first = nn.utils.skip_init(Linear, features, hidden)
+        self.second = nn.utils.skip_init(Linear, hidden, features)
         self.activation = ACTIVATIONS[activation]()
         for linear in (self.first, self.second):
             nn.init.xavier_uniform_(linear.weight, generator=generator)

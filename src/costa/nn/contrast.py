@@ -1,0 +1,205 @@
+"""The sums of the contrastive losses over similarities that are never stored: exact, in O(k·d) memory, both ways.
+
+For rows of length one, s_ij = u_i·v_j / τ. A row with the positive p_i loses −log e^{p_i} / (e^{p_i} + Σ_j e^{s_ij}) =
+softplus(off_i − p_i), off_i = log Σ_j e^{s_ij} over the others: with its positive kept apart from the sum, nothing
+cancels when the loss is small. Tiles of s are made, reduced and dropped; the backward pass makes them again, once for
+both of the roles that a pair plays: with lse_i = log(e^{off_i} + e^{p_i}),
+
+    τ·∂/∂u_i = Σ_j (e^{s_ij − lse_i} + e^{s_ij − lse_j})·v_j − (what the positive loses)·v_i.
+
+On CUDA the tiles live in registers (:mod:`costa.nn.kernels.contrast`), elsewhere they are slices of TILE entries. The
+written-out form, which the tests compare them with, is in :mod:`costa.nn.losses`.
+
+PyTorch's ``linear_cross_entropy`` (from 2.13 on) and the fused cross-entropies of other packages do one direction of
+:func:`across`, without the backward pass that both directions share; none leaves out a diagonal, or rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from costa.nn import kernels
+
+TILE = 2**20
+"""Similarities that exist at a time, off the GPU's kernels: 4 MiB of float32."""
+
+
+def spread(u: Tensor, tau: float, mask: Tensor | None = None) -> Tensor:
+    """Σ_i −log e^{1/τ} / Σ_j e^{u_i·u_j/τ} over the rows in ``mask``: every row is its own positive.
+
+    >>> round(float(spread(torch.eye(3), 1.0)) / 3, 4)  # log(e + 2) − 1
+    0.5514
+    """
+    total: Tensor = _Within.apply(u, tau, mask, 0, False)
+    return total
+
+
+def among(u: Tensor, v: Tensor, tau: float, mask: Tensor | None = None, *, own: bool = False) -> Tensor:
+    """Σ over the rows z_i of [U; V] of −log e^{s⁺} / Σ_{j≠i} e^{z_i·z_j/τ}; s⁺ is that with its row in the other view.
+
+    ``own`` keeps j = i in the sum, as the constant e^{1/τ}.
+
+    >>> u = torch.eye(3)
+    >>> round(float(among(u, u, 1.0)) / 6, 4)  # log(e + 4) − 1
+    0.9048
+    """
+    twice = None if mask is None else torch.cat([mask, mask], dim=-1)
+    total: Tensor = _Within.apply(torch.cat([u, v], dim=-2), tau, twice, u.shape[-2], own)
+    return total
+
+
+def across(u: Tensor, v: Tensor, tau: float, mask: Tensor | None = None) -> Tensor:
+    """Σ_i −log e^{u_i·v_i/τ} / Σ_j e^{u_i·v_j/τ}, plus the same with U and V exchanged.
+
+    >>> u = torch.eye(3)
+    >>> round(float(across(u, u, 1.0)) / 6, 4)
+    0.5514
+    """
+    total: Tensor = _Across.apply(u, v, tau, mask)
+    return total
+
+
+class _Within(torch.autograd.Function):
+    """Each row against all the others; its positive is ``half`` rows away, or a constant 1/τ where that is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, tau: float, mask: Tensor | None, half: int, own: bool) -> Tensor:
+        tiles = _Tiles(z, tau, mask, half)
+        rows = tiles.rows(z)
+        off = tiles.logsumexp(rows, rows)
+        largest = torch.full_like(off, 1 / tau)
+        if own:
+            off = torch.logaddexp(off, largest)
+        positive = (z * z.roll(half, -2)).sum(-1) / tau if half else largest
+        ctx.save_for_backward(z, rows, off, positive)
+        ctx.tiles = tiles
+        return tiles.total(F.softplus(off - positive))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        z, rows, off, positive = ctx.saved_tensors
+        tiles, half = ctx.tiles, ctx.tiles.half
+        lse = torch.logaddexp(off, positive)
+        to_z = tiles.weighted_sum(rows, rows, lse, lse)
+        if half:
+            lost = tiles.counted(torch.sigmoid(off - positive))
+            to_z = to_z - (lost + lost.roll(half, -1))[..., None] * z.roll(half, -2)
+        return to_z * tiles.slope(grads[0]), None, None, None, None
+
+
+class _Across(torch.autograd.Function):
+    """Each row of U against the others of V, and each of V against those of U."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, v: Tensor, tau: float, mask: Tensor | None) -> Tensor:
+        tiles = _Tiles(u, tau, mask)
+        positive = (u * v).sum(-1) / tau
+        rows_u, rows_v = tiles.rows(u), tiles.rows(v)
+        of_u, of_v = tiles.logsumexp(rows_u, rows_v), tiles.logsumexp(rows_v, rows_u)
+        ctx.save_for_backward(u, v, rows_u, rows_v, of_u, of_v, positive)
+        ctx.tiles = tiles
+        return tiles.total(F.softplus(of_u - positive) + F.softplus(of_v - positive))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        u, v, rows_u, rows_v, of_u, of_v, positive = ctx.saved_tensors
+        tiles = ctx.tiles
+        lost = tiles.counted(torch.sigmoid(of_u - positive) + torch.sigmoid(of_v - positive))[..., None]
+        a, b = torch.logaddexp(of_u, positive), torch.logaddexp(of_v, positive)
+        slope = tiles.slope(grads[0])
+        to_u = (tiles.weighted_sum(rows_u, rows_v, a, b) - lost * v) * slope
+        to_v = (tiles.weighted_sum(rows_v, rows_u, b, a) - lost * u) * slope
+        return to_u, to_v, None, None
+
+
+class _Tiles:
+    """Sums over the tiles of s_ij = q_i·k_j / τ, j ≠ i (and |i − j| ≠ half), for rows of length one, … × k × d."""
+
+    def __init__(self, like: Tensor, tau: float, mask: Tensor | None, half: int = 0) -> None:
+        self.fused = kernels.usable(like)
+        self.tau = tau
+        self.mask = mask
+        self.half = half
+
+    def counted(self, per_row: Tensor) -> Tensor:
+        """0 for the rows that do not count."""
+        return per_row if self.mask is None else torch.where(self.mask, per_row, 0)
+
+    def total(self, per_row: Tensor) -> Tensor:
+        """Σ over the rows that count."""
+        return self.counted(per_row).sum(-1)
+
+    def slope(self, upstream: Tensor) -> Tensor:
+        """The upstream gradient of a total, over τ, as it multiplies rows."""
+        return (upstream / self.tau)[..., None, None]
+
+    def rows(self, z: Tensor) -> Tensor:
+        """The rows as the tiles are made of them: float16 for tensor cores, else as they are."""
+        return z.half() if self.fused else z
+
+    def logsumexp(self, q: Tensor, k: Tensor) -> Tensor:
+        """log Σ_j e^{s_ij} over the columns that count; −∞ where there is none."""
+        if self.fused:
+            return self._fused("logsumexp", q, k)
+        lse = []
+        for rows in self._slices(q):
+            s = self._scores(q, k, rows)
+            if self._bounded:
+                lse.append(s.sub_(1 / self.tau).exp_().sum(-1).log_().add_(1 / self.tau))
+            else:
+                lse.append(s.logsumexp(-1))
+        return torch.cat(lse, -1)
+
+    def weighted_sum(self, q: Tensor, k: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        """Σ_j (e^{s_ij − a_i} + e^{s_ij − b_j})·k_j over the columns that count, 0 for the rows that do not."""
+        if self.fused:
+            return self._fused("weighted_sum", q, k, a, b)
+        a, b = a[..., None], b[..., None]
+        out = []
+        for rows in self._slices(q):
+            s = self._scores(q, k, rows)
+            if self._bounded:
+                weight = (1 / self.tau - a[..., rows, :]).exp() + (1 / self.tau - b).exp().mT
+                weight.mul_(s.sub_(1 / self.tau).exp_())
+            else:
+                weight = (s - a[..., rows, :]).exp_() + (s - b.mT).exp_()
+            out.append(weight @ k)
+        total = torch.cat(out, -2)
+        return total if self.mask is None else torch.where(self.mask[..., None], total, 0)
+
+    @property
+    def _bounded(self) -> bool:
+        """Rows of length one have s ≤ 1/τ; where e^{−2/τ} is far from underflow, that bound replaces the maximum."""
+        return 2 / self.tau < 60
+
+    def _scores(self, q: Tensor, k: Tensor, rows: slice) -> Tensor:
+        s = (q[..., rows, :] / self.tau) @ k.mT
+        for shift in {0, self.half, -self.half}:
+            s.diagonal(rows.start + shift, -2, -1).fill_(-math.inf)
+        return s if self.mask is None else s.masked_fill_(~self.mask[..., None, :], -math.inf)
+
+    def _slices(self, q: Tensor) -> list[slice]:
+        k = q.shape[-2]
+        step = max(1, TILE // (k * q.shape[:-2].numel()))
+        return [slice(first, min(first + step, k)) for first in range(0, k, step)]
+
+    def _fused(self, name: str, q: Tensor, k: Tensor, *lse: Tensor) -> Tensor:
+        from costa.nn.kernels import contrast
+
+        def stacked(x: Tensor, dims: int) -> Tensor:
+            return x.reshape(-1, *x.shape[-dims:]).contiguous()
+
+        out: Tensor = getattr(contrast, name)(
+            stacked(q, 2),
+            stacked(k, 2),
+            *(stacked(x, 1) for x in lse),
+            self.tau,
+            None if self.mask is None else stacked(self.mask, 1),
+            self.half,
+        )
+        return out.view(*q.shape[:-2], *out.shape[1:])

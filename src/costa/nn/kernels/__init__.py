@@ -1,0 +1,34 @@
+"""The fused GPU forms of what :mod:`costa.nn.losses` and :mod:`costa.augment.philox` define; those are their oracles.
+
+They need Triton, which CUDA builds of PyTorch bring along. ``TRITON_INTERPRET=1`` in the environment runs them on a
+CPU, slowly, which is how they are tested without a GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+from typing import Any
+
+import torch
+from torch import Tensor
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+
+
+@functools.cache
+def _installed() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+@functools.cache
+def _large_enough(device: torch.device) -> bool:
+    """Whether the tiles fit into a multiprocessor's memory: those of an A100, H100 or H200, not of a desktop's card."""
+    card: Any = torch.cuda.get_device_properties(device)
+    return bool(card.shared_memory_per_block_optin >= 160 * 1024)
+
+
+def usable(rows: Tensor) -> bool:
+    """Whether the kernels take this tensor: float32 on a large enough CUDA device, and Triton at hand."""
+    return rows.is_cuda and rows.dtype == torch.float32 and _installed() and _large_enough(rows.device)

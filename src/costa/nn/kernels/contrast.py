@@ -1,0 +1,239 @@
+"""Sums over similarities that are never stored, on the GPU: the fused form of :mod:`costa.nn.contrast`.
+
+For Q and K, n × d, with rows of length one, s_ij = q_i·k_j / τ, and sums over the j ≠ i that count, without |i − j| = h
+either where h > 0:
+
+    logsumexp:     lse_i = log Σ_j e^{s_ij}
+    weighted_sum:  out_i = Σ_j (e^{s_ij − a_i} + e^{s_ij − b_j})·k_j,    for the rows i that count
+
+Tiles of s are float16 products with float32 sums, reduced as they come; memory is O(n·d). Rows of length one
+have logits of at most 1/τ, so that for all but tiny τ one fixed shift serves, and the running maximum is left out.
+
+All take any number of copies: Q is S × n × d.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from costa.nn.kernels import INTERPRETED
+
+LOG2E = math.log2(math.e)
+BOUNDED_BELOW = 40.0
+"""Largest logit, in units of log₂, for which e^{s − 1/τ} ≥ 2⁻⁸⁰ leaves float32 no way to underflow."""
+
+
+@triton.jit
+def _scores(q, k, i, j, n, d, scale, WIDTH: tl.constexpr, PARTS: tl.constexpr, INTERPRETED: tl.constexpr) -> Any:
+    """The tile s_ij, in units of log₂."""
+    s = tl.zeros([i.shape[0], j.shape[0]], tl.float32)
+    for part in tl.static_range(PARTS):
+        c = part * WIDTH + tl.arange(0, WIDTH)
+        left = tl.load(q + i.to(tl.int64)[:, None] * d + c[None, :], (i < n)[:, None] & (c < d)[None, :], 0.0)
+        right = tl.load(k + j.to(tl.int64)[None, :] * d + c[:, None], (j < n)[None, :] & (c < d)[:, None], 0.0)
+        if INTERPRETED:  # where a product of halves would be summed in halves
+            s += tl.dot(left.to(tl.float32), right.to(tl.float32))
+        else:
+            s = tl.dot(left, right, s)
+    return s * scale
+
+
+@triton.jit
+def _logsumexp(
+    q,
+    k,
+    counts,
+    out,
+    n,
+    d,
+    half,
+    scale,
+    MASKED: tl.constexpr,
+    PAIRED: tl.constexpr,
+    BOUNDED: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PARTS: tl.constexpr,
+    INTERPRETED: tl.constexpr,
+) -> None:
+    copy = tl.program_id(1).to(tl.int64)
+    q += copy * n * d
+    k += copy * n * d
+    i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    largest = tl.full([ROWS], float("-inf"), tl.float32)
+    total = tl.zeros([ROWS], tl.float32)
+    for at in range(0, n, COLUMNS):
+        j = at + tl.arange(0, COLUMNS)
+        s = _scores(q, k, i, j, n, d, scale, WIDTH, PARTS, INTERPRETED)
+        seen = j < n
+        if MASKED:
+            seen = seen & tl.load(counts + copy * n + j, j < n, 0).to(tl.int1)
+        seen = seen[None, :] & (i[:, None] != j[None, :])
+        if PAIRED:
+            seen = seen & (tl.abs(i[:, None] - j[None, :]) != half)
+        s = tl.where(seen, s, float("-inf"))
+        if BOUNDED:
+            total += tl.sum(tl.exp2(s - scale), 1)
+        else:
+            larger = tl.maximum(largest, tl.max(s, 1))
+            # while nothing was seen, −∞ − (−∞) would be no number
+            shift = tl.where(larger == float("-inf"), 0.0, larger)
+            total = total * tl.exp2(largest - shift) + tl.sum(tl.exp2(s - shift[:, None]), 1)
+            largest = larger
+    shift = scale if BOUNDED else largest
+    tl.store(out + copy * n + i, (shift + tl.log2(total)) * 0.6931471805599453, i < n)
+
+
+def logsumexp(q: Tensor, k: Tensor, tau: float, counts: Tensor | None, half: int = 0) -> Tensor:
+    """lse, S × n, float32; −∞ where no column is left.
+
+    Args:
+        q: S × n × d, float16, rows of length one.
+        k: Likewise.
+        tau: Temperature.
+        counts: S × n booleans, the rows that count; all if left out.
+        half: h, or 0.
+    """
+    copies, n, d = q.shape
+    width = _width(d)
+    out = torch.empty(copies, n, device=q.device)
+    # measured on an H200, as all the tiles here
+    columns, stages = (64, 3) if d <= 128 else (128, 1) if d <= 256 else (64, 1)
+    rows = 64
+    _logsumexp[(triton.cdiv(n, rows), copies)](
+        q,
+        k,
+        q if counts is None else counts,
+        out,
+        n,
+        d,
+        half,
+        LOG2E / tau,
+        MASKED=counts is not None,
+        PAIRED=half > 0,
+        BOUNDED=tau * BOUNDED_BELOW > LOG2E,
+        ROWS=rows,
+        COLUMNS=columns,
+        WIDTH=width,
+        PARTS=triton.cdiv(d, width),
+        INTERPRETED=INTERPRETED,
+        num_warps=4,
+        num_stages=stages,
+    )
+    return out
+
+
+@triton.jit
+def _weighted_sum(
+    q,
+    k,
+    counts,
+    a,
+    b,
+    out,
+    n,
+    d,
+    half,
+    scale,
+    MASKED: tl.constexpr,
+    PAIRED: tl.constexpr,
+    BOUNDED: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PARTS: tl.constexpr,
+    OUT: tl.constexpr,
+    INTERPRETED: tl.constexpr,
+) -> None:
+    copy = tl.program_id(2).to(tl.int64)
+    q += copy * n * d
+    k += copy * n * d
+    i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    c = tl.program_id(1) * OUT + tl.arange(0, OUT)
+    # Weights are kept times 2¹⁴: at most 2¹⁵, and of k equal ones none falls out of float16 below k = 2³⁰.
+    a_i = tl.load(a + copy * n + i, i < n, 0.0) * 1.4426950408889634 - 14
+    kept = i < n
+    if MASKED:
+        kept = kept & tl.load(counts + copy * n + i, i < n, 0).to(tl.int1)
+    if BOUNDED:
+        a_i = tl.exp2(scale - a_i)
+    total = tl.zeros([ROWS, OUT], tl.float32)
+    for at in range(0, n, COLUMNS):
+        j = at + tl.arange(0, COLUMNS)
+        s = _scores(q, k, i, j, n, d, scale, WIDTH, PARTS, INTERPRETED)
+        b_j = tl.load(b + copy * n + j, j < n, 0.0) * 1.4426950408889634 - 14
+        seen = j < n
+        if MASKED:
+            seen = seen & tl.load(counts + copy * n + j, j < n, 0).to(tl.int1)
+        seen = seen[None, :] & kept[:, None] & (i[:, None] != j[None, :])
+        if PAIRED:
+            seen = seen & (tl.abs(i[:, None] - j[None, :]) != half)
+        if BOUNDED:
+            weight = tl.exp2(s - scale) * (a_i[:, None] + tl.exp2(scale - b_j)[None, :])
+        else:
+            weight = tl.exp2(s - a_i[:, None]) + tl.exp2(s - b_j[None, :])
+        weight = tl.where(seen, weight, 0.0).to(tl.float16)
+        value = tl.load(k + j.to(tl.int64)[:, None] * d + c[None, :], (j < n)[:, None] & (c < d)[None, :], 0.0)
+        if INTERPRETED:
+            total += tl.dot(weight.to(tl.float32), value.to(tl.float32))
+        else:
+            total = tl.dot(weight, value, total)
+    place = (copy * n + i)[:, None] * d + c[None, :]
+    tl.store(out + place, total * 0.00006103515625, (i < n)[:, None] & (c < d)[None, :])
+
+
+def weighted_sum(
+    q: Tensor, k: Tensor, a: Tensor, b: Tensor, tau: float, counts: Tensor | None, half: int = 0
+) -> Tensor:
+    """out, S × n × d, float32; zero in the rows that do not count.
+
+    Args:
+        q: S × n × d, float16, rows of length one.
+        k: Likewise.
+        a: S × n, float32.
+        b: Likewise.
+        tau: Temperature.
+        counts: S × n booleans, the rows that count; all if left out.
+        half: h, or 0.
+    """
+    copies, n, d = q.shape
+    width = _width(d)
+    wide = min(256, max(16, triton.next_power_of_2(d)))
+    out = torch.empty(copies, n, d, device=q.device)
+    rows, columns, warps, stages = (64, 128, 4, 3) if d <= 128 else (128, 32, 8, 3 if d <= 256 else 2)
+    _weighted_sum[(triton.cdiv(n, rows), triton.cdiv(d, wide), copies)](
+        q,
+        k,
+        q if counts is None else counts,
+        a,
+        b,
+        out,
+        n,
+        d,
+        half,
+        LOG2E / tau,
+        MASKED=counts is not None,
+        PAIRED=half > 0,
+        BOUNDED=tau * BOUNDED_BELOW > LOG2E,
+        ROWS=rows,
+        COLUMNS=columns,
+        WIDTH=width,
+        PARTS=triton.cdiv(d, width),
+        OUT=wide,
+        INTERPRETED=INTERPRETED,
+        num_warps=warps,
+        num_stages=stages,
+    )
+    return out
+
+
+def _width(d: int) -> int:
+    """Columns of Q and K that are multiplied at a time."""
+    return min(64, max(16, triton.next_power_of_2(d)))

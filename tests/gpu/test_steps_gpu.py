@@ -1,0 +1,222 @@
+"""Captured epochs against the same epochs one by one; stacks; what they cost in memory, and what they leave alone."""
+
+import pytest
+import torch
+
+from costa import settings, training
+from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+CUDA = torch.device("cuda")
+METHODS = ["costa-sv", "costa-mv"]
+# What draws and multiplies in a fixed order, and what adds atomically: there two runs differ by rounding, which Adam
+# makes more of.
+IN_ORDER = ["gaussian", "rademacher", "noise", "none"]
+ATOMIC = ["sparse", "countsketch", "selection"]
+CLOSE = dict.fromkeys(IN_ORDER, 1e-5) | dict.fromkeys(ATOMIC, 1e-3)
+SEEDS = [0, 1, 7]
+SMALL_STEPS = settings.Train(lr=1e-4)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return planted_partition(301, 3, 40, seed=0)
+
+
+def resolve(graph, name, kind="gaussian", **values):
+    values = {key.replace("__", "."): value for key, value in values.items()}
+    plain = {
+        "encoder.width": 48,
+        "head.width": 40,
+        "sketch.kind": kind,
+        "sketch.density": 0.05,
+        "sketch.noise_std": 0.1,
+        "augment.edge_rate": 0.2,
+        "augment.mask_rate": 0.2,
+    }
+    plain |= {} if kind in ("noise", "none") else {"sketch.k": 77}
+    method = get_method(name)
+    return method, settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", plain | values)])[0]
+
+
+def build(graph, name, kind="gaussian", seed=0, **values):
+    method = training.build(*resolve(graph, name, kind, **values), graph, seed, CUDA)
+    method.prepare(graph)
+    return method
+
+
+def stacked(graph, name, kind="gaussian", **values):
+    method = training.stacked(*resolve(graph, name, kind, **values), graph, SEEDS, CUDA)
+    assert method is not None
+    method.prepare(graph)
+    return method
+
+
+def captured(method, graph):
+    steps = training.Steps(method, graph, SMALL_STEPS)
+    assert steps.captures
+    return steps
+
+
+def one_by_one(method, graph):
+    """The same epochs, on the same stream and in the same precision, of which none is ever captured."""
+    steps = captured(method, graph)
+    steps._warm_up = 10**9
+    return steps
+
+
+def relative(ours, exact):
+    return float((ours.double() - exact.double()).norm() / exact.double().norm())
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("kind", CLOSE)
+def test_captured_epochs_are_the_epochs(graph, name, kind):
+    replayed, plain = build(graph, name, kind), build(graph, name, kind)
+    steps = captured(replayed, graph)
+    losses = torch.cat([steps.run(5), steps.run(7)])
+    assert steps._captured is not None
+    expected = one_by_one(plain, graph).run(12)
+    torch.testing.assert_close(losses, expected, rtol=0, atol=CLOSE[kind])
+    assert losses.diff(dim=0).abs().min() > 1e-7  # every epoch has draws of its own
+    assert torch.equal(replayed.generator.get_state(), plain.generator.get_state())
+    assert relative(replayed.embed(graph), plain.embed(graph)) < 10 * CLOSE[kind]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"encoder__norm": "batch"},
+        {"encoder__activation": "prelu", "head__activation": "prelu"},
+        {"sketch__fixed": True},
+        {"loss__kind": "both"},
+        {"head__width": 0},
+    ],
+)
+@pytest.mark.parametrize("name", METHODS)
+def test_captured_epochs_with_every_part(graph, name, values):
+    losses = captured(build(graph, name, **values), graph).run(12)
+    expected = one_by_one(build(graph, name, **values), graph).run(12)
+    torch.testing.assert_close(losses, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "sparse", "countsketch"])
+def test_a_captured_stack_is_the_stack(graph, kind):
+    losses = captured(stacked(graph, "costa-mv", kind), graph).run(12)
+    expected = one_by_one(stacked(graph, "costa-mv", kind), graph).run(12)
+    torch.testing.assert_close(losses, expected, rtol=0, atol=CLOSE[kind])
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("kind", [kind for kind in CLOSE if kind != "selection"])
+def test_each_of_a_stack_trains_as_it_would_alone(graph, name, kind):
+    method = stacked(graph, name, kind)
+    losses = captured(method, graph).run(8)
+    vectors = method.embed(graph)
+    assert losses.shape == (8, 3)
+    for index, seed in enumerate(SEEDS):
+        single = build(graph, name, kind, seed)
+        torch.testing.assert_close(losses[:, index : index + 1], captured(single, graph).run(8), rtol=1e-4, atol=1e-4)
+        assert relative(vectors[index], single.embed(graph)) < 1e-2
+
+
+def test_one_that_diverges_leaves_the_others_alone(graph):
+    method, healthy = stacked(graph, "costa-mv"), stacked(graph, "costa-mv")
+    method.encoder.layers[0].weight.data[1, 0, 0] = torch.inf
+    outcomes = training.train_stacked(method, graph, settings.Train(epochs=12))
+    assert [(outcome.status, outcome.epochs) for outcome in outcomes] == [("ok", 12), ("diverged", 0), ("ok", 12)]
+    training.train_stacked(healthy, graph, settings.Train(epochs=12))
+    ours, expected = method.embed(graph), healthy.embed(graph)
+    for index in (0, 2):
+        assert relative(ours[index], expected[index]) < 1e-2
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "sparse"])
+def test_going_on_is_the_same_as_never_having_stopped(graph, tmp_path, kind):
+    train = settings.Train(epochs=40, lr=1e-4)
+    folders = [tmp_path / str(seed) for seed in SEEDS]
+    for folder in folders:
+        folder.mkdir()
+    asked = iter(range(100))
+    stopped = training.train_stacked(
+        stacked(graph, "costa-mv", kind), graph, train, folders=folders, should_stop=lambda: next(asked) == 1
+    )
+    assert {outcome.status for outcome in stopped} == {"interrupted"}
+    assert 0 < stopped[0].epochs < 40
+    resumed, straight = stacked(graph, "costa-mv", kind), stacked(graph, "costa-mv", kind)
+    training.train_stacked(resumed, graph, train, folders=folders, resume=True)
+    training.train_stacked(straight, graph, train)
+    assert relative(resumed.embed(graph), straight.embed(graph)) < 1e-2
+
+
+@pytest.mark.parametrize("loss", ["cross", "both", "self"])
+@pytest.mark.parametrize("kind", CLOSE)
+def test_fast_and_plain_are_the_same_numbers_up_to_rounding(graph, kind, loss):
+    name = "costa-sv" if loss == "self" else "costa-mv"
+    fast = build(graph, name, kind, loss__kind=loss).loss(graph)
+    plain = build(graph, name, kind, loss__kind=loss, train__kernels="plain").loss(graph)
+    torch.testing.assert_close(fast, plain, rtol=1e-3, atol=1e-3)
+
+
+# --- what they cost and leave alone ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("kind", CLOSE)
+def test_nothing_waits_for_the_gpu(graph, name, kind):
+    steps = captured(build(graph, name, kind), graph)
+    steps.run(training.WARM_UP + 2)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(3):
+            steps._captured.replay()
+        steps._epoch()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert steps._fetch(4).isfinite().all()
+
+
+def test_what_is_asked_to_be_plain_or_deterministic_is_not_captured(graph):
+    method = build(graph, "costa-mv")
+    assert not training.Steps(method, graph, settings.Train(kernels="plain")).captures
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert not training.Steps(method, graph, SMALL_STEPS).captures
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_global_generators_and_precision_are_left_as_found(graph, name):
+    before, on_cuda = torch.get_rng_state(), torch.cuda.get_rng_state()
+    precision = torch.get_float32_matmul_precision()
+    captured(build(graph, name), graph).run(6)
+    captured(stacked(graph, name), graph).run(6)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(torch.cuda.get_rng_state(), on_cuda)
+    assert torch.get_float32_matmul_precision() == precision
+
+
+def peak_of_training(n, kind, k):
+    """Bytes that training takes beyond the prepared graph."""
+    large = planted_partition(n, 4, 32, seed=0)
+    values = {"sketch__k": k, "sketch__density": 1e-3, "encoder__width": 64, "head__width": 64}
+    method = build(large, "costa-sv", kind, **values)
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    training.Steps(method, large, SMALL_STEPS).run(6)
+    return torch.cuda.max_memory_allocated() - before
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "rademacher", "sparse"])
+def test_memory_is_linear_in_the_nodes_and_far_from_p_written_out(kind):
+    n, k = 20_000, 16_384
+    one, two = (peak_of_training(size, kind, k) for size in (n, 2 * n))
+    assert two < 2.3 * one
+    assert two < k * 2 * n * 4 / 4
+    assert two < k * k * 4  # nor are the similarities

@@ -1,0 +1,106 @@
+"""Sparse constants against the same matrices written out, gradients and stacks included."""
+
+import pytest
+import torch
+
+from costa.nn import SparseMatrix, sparse_if_faster
+from costa.nn.sparse import SPARSE_BELOW, csr, row_pointer
+
+
+def random(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def holes(*shape, seed=0):
+    """A matrix of which about a third is not zero, with an empty row and an empty column."""
+    generator = torch.Generator().manual_seed(seed)
+    x = random(*shape, seed=seed) * (torch.rand(shape, generator=generator) < 0.35)
+    x[1], x[:, 2] = 0, 0
+    return x
+
+
+def test_product_and_gradient():
+    x, b, upstream = holes(7, 5), random(5, 3, seed=1).requires_grad_(), random(7, 3, seed=2)
+    a = SparseMatrix.from_dense(x)
+    torch.testing.assert_close(a @ b, x @ b)
+    (gradient,) = torch.autograd.grad(a @ b, b, upstream)
+    torch.testing.assert_close(gradient, x.T @ upstream)
+    assert torch.autograd.gradcheck(lambda b: a @ b, b)
+
+
+def test_both_layouts_are_csr_with_short_indices():
+    x = holes(7, 5)
+    a = SparseMatrix.from_dense(x)
+    torch.testing.assert_close(a.a.to_dense(), x)
+    torch.testing.assert_close(a.a_t.to_dense(), x.T)
+    for part in (a.a, a.a_t):
+        assert part.layout == torch.sparse_csr
+        assert part.crow_indices().dtype == part.col_indices().dtype == torch.int32
+        assert part.values().numel() == int((x != 0).sum())
+
+
+def test_coordinates_may_come_in_any_order():
+    x = holes(7, 5)
+    row, col = x.nonzero(as_tuple=True)
+    order = torch.randperm(row.numel(), generator=torch.Generator().manual_seed(3))
+    a = SparseMatrix.from_coo(row[order], col[order], x[row, col][order], (7, 5))
+    torch.testing.assert_close(a.a.to_dense(), x)
+    torch.testing.assert_close(a.a_t.to_dense(), x.T)
+
+
+def test_one_matrix_multiplies_each_of_a_stack():
+    x, b, upstream = holes(7, 5), random(3, 5, 2, seed=1).requires_grad_(), random(3, 7, 2, seed=2)
+    out = SparseMatrix.from_dense(x) @ b
+    assert out.shape == (3, 7, 2)
+    torch.testing.assert_close(out, x @ b)
+    (gradient,) = torch.autograd.grad(out, b, upstream)
+    torch.testing.assert_close(gradient, x.T @ upstream)
+
+
+@pytest.mark.parametrize("size", [(7, 5), (6, 6)])
+def test_blocks_along_the_diagonal_multiply_each_its_own(size):
+    blocks = [holes(*size, seed=seed) for seed in (4, 5, 6)]
+    whole = torch.block_diag(*blocks)
+    a = SparseMatrix.from_dense(whole)
+    stacked = SparseMatrix(a.a, a.a_t, copies=3).to("cpu")
+    b, upstream = random(3, size[1], 2, seed=1).requires_grad_(), random(3, size[0], 2, seed=2)
+    out = stacked @ b
+    assert stacked.copies == 3
+    torch.testing.assert_close(out, torch.stack(blocks) @ b)
+    (gradient,) = torch.autograd.grad(out, b, upstream)
+    torch.testing.assert_close(gradient, torch.stack(blocks).mT @ upstream)
+
+
+def test_a_stack_of_one():
+    x, b = holes(7, 5), random(1, 5, 2, seed=1)
+    torch.testing.assert_close(SparseMatrix.from_dense(x) @ b, x @ b)
+
+
+def test_a_matrix_without_an_entry():
+    a = SparseMatrix.from_dense(torch.zeros(3, 4))
+    b = torch.ones(4, 2, requires_grad=True)
+    (a @ b).sum().backward()
+    assert torch.equal(a @ b, torch.zeros(3, 2))
+    assert torch.equal(b.grad, torch.zeros(4, 2))
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_layout_is_made_without_a_notice():
+    csr(torch.tensor([0, 1]), torch.tensor([0]), torch.ones(1), (1, 1))
+
+
+def test_row_pointer_counts_empty_rows():
+    assert row_pointer(torch.tensor([1, 1, 3]), 5).tolist() == [0, 0, 2, 2, 3, 3]
+    assert row_pointer(torch.tensor([], dtype=torch.long), 2).tolist() == [0, 0, 0]
+
+
+def test_sparse_where_its_density_says_so():
+    x = torch.zeros(10, 10)
+    x.view(-1)[: int(SPARSE_BELOW * 100) - 1] = 1
+    assert isinstance(sparse_if_faster(x), SparseMatrix)
+    x.view(-1)[: int(SPARSE_BELOW * 100)] = 1
+    assert sparse_if_faster(x) is x
+
+
+def test_repr():
+    assert repr(SparseMatrix.from_dense(torch.eye(3))) == "SparseMatrix(3 × 3, 3 non-zeros)"
