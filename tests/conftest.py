@@ -14,6 +14,12 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import torch
+
+# Before Triton is imported: without a GPU its kernels are run by their interpreter.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
@@ -78,8 +84,6 @@ def own_graph(tmp_path) -> Path:
 @pytest.fixture(scope="session")
 def digits_run(tmp_path_factory) -> Path:
     """A finished run of COSTA on digits, three epochs; tests read it, or copy it."""
-    import torch
-
     from costa import runs
     from costa.experiments.presets import resolve
     from costa.graphs import load_graph
@@ -88,5 +92,5 @@ def digits_run(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "digits"
     graph = load_graph("digits")
     resolved = resolve(get_method("costa-sv"), graph, epochs=3)
-    runs.execute(folder, graph, "digits", "costa-sv", resolved, seed=0, device=torch.device("cpu"))
+    runs.execute(runs.Job(graph, "digits", "costa-sv", resolved, torch.device("cpu")), folder, seed=0)
     return folder

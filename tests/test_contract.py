@@ -14,7 +14,7 @@ def test_names_of_commands():
     from costa.cli import app
 
     names = {command.callback.__name__ for command in app.registered_commands}
-    assert names == {"demo", "train", "probe", "embed", "datasets", "methods"}
+    assert names == {"demo", "train", "probe", "embed", "datasets", "methods", "bench", "reproduce"}
 
 
 def test_names_of_methods():
@@ -72,6 +72,7 @@ METRICS = {
     "status": str,
     "epochs": int,
     "seconds": float,
+    "trained_together": int,
     "peak_memory_bytes": int,
     "device": str,
     "commit": (str, type(None)),

@@ -114,7 +114,9 @@ def test_training_sets_of_unequal_size_do_not_touch_each_other():
     for t, part in enumerate(fit_on):
         alone = fit(x, y, [part], c[t : t + 1], tolerance=1e-12)
         torch.testing.assert_close(together.weight[t], alone.weight[0], rtol=1e-4, atol=1e-4)
-        torch.testing.assert_close(together.bias[t], alone.bias[0], rtol=1e-4, atol=1e-4)
+        # A constant added to all intercepts changes nothing.
+        bias, expected = (bias - bias.mean(-1, keepdim=True) for bias in (together.bias[t], alone.bias[0]))
+        torch.testing.assert_close(bias, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_degenerate_rows_are_solved():
@@ -165,6 +167,88 @@ def test_batches_within_memory_predict_the_same(monkeypatch):
     for one, other in zip(whole, parts, strict=True):
         assert one.shape == other.shape
         assert (one == other).double().mean() > 0.999
+
+
+@pytest.mark.parametrize("columns", [10, 120], ids=["more rows", "more columns"])
+def test_several_embeddings_are_fitted_in_every_training_set(columns):
+    x, y = problem(200, columns, 3)
+    other = problem(200, columns, 3, seed=5)[0]
+    fit_on, wanted = [torch.arange(40), torch.arange(30, 90)], [torch.arange(100, 140), torch.arange(150, 200)]
+    c = torch.tensor([[[0.1, 9.0], [2.0, 30.0]], [[1.0, 0.5], [64.0, 8.0]]])
+    found = fit_predict(torch.stack([x, other]), y, fit_on, wanted, c)
+    assert found.shape == (2, 2, 2, 50)
+    assert torch.equal(found[0], fit_predict(x, y, fit_on, wanted, c[0]))
+    assert torch.equal(found[1], fit_predict(other, y, fit_on, wanted, c[1]))
+    assert torch.equal(found, fit_predict_sklearn(torch.stack([x, other]), y, fit_on, wanted, c))
+    assert torch.equal(found[:, 0] == -1, (torch.arange(50) >= 40).expand(2, 2, -1))
+
+
+def test_rows_without_a_class_take_no_part():
+    x, y = problem(200, 10, 3)
+    hidden = torch.arange(200) >= 150
+    wild = torch.where(hidden[:, None], 1e3 * x.flip(1), x)
+    fit_on, wanted, c = [torch.arange(60)], [torch.arange(60, 150)], strengths_for(1)
+    found = fit_predict(wild, y.masked_fill(hidden, -1), fit_on, wanted, c)
+    assert torch.equal(found, fit_predict(x[:150], y[:150], fit_on, wanted, c))
+
+
+def test_the_shared_eigenbasis_saves_passes(monkeypatch):
+    x, y = problem(400, 30, 4)
+    mix = torch.linalg.qr(torch.randn(30, 30, generator=torch.Generator().manual_seed(1), dtype=x.dtype)).Q
+    mixed = (x * torch.logspace(0, -1, 30, dtype=x.dtype)) @ mix
+    passes = []
+    original = logistic.fit
+    monkeypatch.setattr(logistic, "fit", lambda *given: passes.append(original(*given)) or passes[-1])
+    arguments = (mixed, y, [torch.arange(60), torch.arange(200, 260)], [torch.arange(300, 400)] * 2, strengths_for(2))
+    turned = fit_predict(*arguments)
+    monkeypatch.setattr(logistic, "_turned", lambda x, known: x)
+    assert torch.equal(turned, fit_predict(*arguments))
+    assert passes[0].iterations < 0.9 * passes[1].iterations
+
+
+def test_the_history_is_the_inverse_hessian_of_bfgs():
+    generator = torch.Generator().manual_seed(0)
+    sets, strengths, shape = 2, 3, (2, 4)
+    history = logistic._History(torch.zeros(sets, strengths, *shape, dtype=torch.float64))
+    root = torch.randn(8, 8, generator=generator, dtype=torch.float64)
+    hessian = root @ root.T + torch.eye(8)
+    pairs = []
+    for number in range(logistic.HISTORY + 4):
+        direction, previous = torch.randn(2, sets, strengths, *shape, generator=generator, dtype=torch.float64)
+        length = 0.5 + torch.rand(sets, strengths, 1, 1, generator=generator, dtype=torch.float64)
+        if number in (5, 11):
+            length[0, 1] = 0
+        step = length * direction
+        change = (step.flatten(2) @ hessian).view_as(step)
+        if number == 12:
+            change[1, 1] *= -1
+        given, curvature = history.push(length, direction, previous + change, previous)
+        torch.testing.assert_close(given, change)
+        torch.testing.assert_close(curvature, (step * change).sum((-1, -2), keepdim=True))
+        pairs.append((step.flatten(2), change.flatten(2)))
+        if number == 6:
+            history.keep(torch.tensor([1, 2]))
+            pairs = [(step[:, 1:], change[:, 1:]) for step, change in pairs]
+            strengths = 2
+    gradient = torch.randn(sets, strengths, *shape, generator=generator, dtype=torch.float64)
+    diagonal = 1 + torch.rand(sets, strengths, *shape, generator=generator, dtype=torch.float64)
+    found = history.apply(gradient, diagonal).flatten(2)
+    for t in range(sets):
+        for g in range(strengths):
+            inverse = torch.diag(1 / diagonal[t, g].flatten())
+            for steps, changes in pairs[-logistic.HISTORY :]:
+                s, y = steps[t, g], changes[t, g]
+                if s @ y > 0:
+                    v = torch.eye(8) - torch.outer(y, s) / (s @ y)
+                    inverse = v.T @ inverse @ v + torch.outer(s, s) / (s @ y)
+            torch.testing.assert_close(found[t, g], inverse @ gradient[t, g].flatten())
+
+
+def test_a_batch_takes_an_eighth_of_the_free_memory_on_cuda(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2**36, 2**37))
+    assert logistic._memory(torch.device("cuda")) == 2**36 // 8 // 8
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2**10, 2**37))
+    assert logistic._memory(torch.device("cuda")) == logistic._memory(torch.device("cpu")) == logistic.MEMORY
 
 
 def test_float32_rows_are_solved_in_float64():

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 from torch_geometric.data import Data
 
-from costa import probe
+from costa import logistic, probe
 from costa.errors import InputError
-from costa.probe import PROTOCOLS, STRENGTHS, Clustering, Score, cluster, linear_probe, splits
+from costa.probe import PROTOCOLS, STRENGTHS, Clustering, Score, cluster, linear_probe, linear_probes, splits
 
 RANDOM = [name for name in PROTOCOLS if name != "public"]
 PERCENT = {
@@ -80,6 +80,20 @@ class TestSplits:
         assert not torch.equal(many[0].train, many[1].train)
         order = torch.randperm(500, generator=torch.Generator().manual_seed(1))
         assert torch.equal(many[1].train, order[: len(many[1].train)])
+
+    @pytest.mark.parametrize("name", RANDOM)
+    def test_the_first_seed_shifts_the_splits(self, name):
+        y = torch.arange(500) % 3
+        early, late = splits(name, y, repeats=5), splits(name, y, repeats=2, first=3)
+        for r in range(2):
+            for part in ("train", "validation", "test"):
+                assert torch.equal(getattr(late[r], part), getattr(early[3 + r], part))
+
+    def test_masks_have_no_first_seed(self):
+        y, masks = torch.arange(200) % 3, own_masks(200, columns=4)
+        early, late = splits("public", y, repeats=2, masks=masks), splits("public", y, repeats=2, first=7, masks=masks)
+        assert len(early) == len(late) == 2
+        assert all(torch.equal(one.train, other.train) for one, other in zip(early, late, strict=True))
 
     def test_splits_are_not_stratified(self):
         counts = {int((split.train % 2).sum()) for split in splits("random-10-10-80", torch.arange(500) % 2)}
@@ -215,11 +229,8 @@ class TestLinearProbe:
 
         def errs(x, classes, fit_on, predict_on, c):
             """Wrong on as many held-out nodes as asked, at each strength."""
-            truth = [classes[rows].repeat(c.shape[1], 1) for rows in predict_on]
-            return [
-                torch.stack([row ^ (torch.arange(len(row)) < k) for row, k in zip(rows, wrong, strict=True)])
-                for rows in truth
-            ]
+            truth = torch.stack([classes[rows] for rows in predict_on])[None, :, None]
+            return truth ^ (torch.arange(truth.shape[-1]) < torch.tensor(wrong)[:, None])
 
         monkeypatch.setitem(probe.SOLVERS, "errs", errs)
         result = linear_probe(torch.ones(300, 1), y, repeats=3, solver="errs")
@@ -230,13 +241,9 @@ class TestLinearProbe:
 
         def errs(x, classes, fit_on, predict_on, c):
             """The folds' errors are the same numbers at every strength, each time in another order."""
-            truth = [classes[rows].repeat(c.shape[1], 1) for rows in predict_on]
-            return [
-                torch.stack(
-                    [row ^ (torch.arange(len(row)) < (fold * (1 + g % 4) + g) % 5) for g, row in enumerate(rows)]
-                )
-                for fold, rows in enumerate(truth)
-            ]
+            truth = torch.stack([classes[rows] for rows in predict_on])[None, :, None]
+            fold, g = torch.arange(len(predict_on))[:, None, None], torch.arange(c.shape[-1])[:, None]
+            return truth ^ (torch.arange(truth.shape[-1]) < (fold * (1 + g % 4) + g) % 5)
 
         monkeypatch.setitem(probe.SOLVERS, "errs", errs)
         result = linear_probe(torch.ones(450, 1), y, "random-10-90-cv", repeats=1, solver="errs")
@@ -278,11 +285,14 @@ class TestLinearProbe:
         assert result.macro_f1.mean < 1 - 1 / 3 + 1e-9
 
     def test_macro_f1_is_over_the_classes_of_the_test_set(self):
-        truth = torch.tensor([0, 0, 1, 1, 3, 3])
-        found = torch.tensor([0, 2, 1, 0, 4, 4])
-        expected = f1_score(truth.numpy(), found.numpy(), labels=[0, 1, 3], average="macro", zero_division=0)
-        assert probe._macro_f1(truth, found) == pytest.approx(expected)
-        assert probe._macro_f1(truth, truth) == 1.0
+        truth = torch.tensor([[0, 0, 1, 1, 3, 3, -1]])
+        found = torch.tensor([[[0, 2, 1, 0, 4, 4, 3]], [[0, 0, 1, 1, 3, 3, 0]]])
+        confusion = probe._confusion(found, truth, 5)
+        assert confusion.shape == (2, 1, 5, 5)
+        assert confusion[0, 0, 1].tolist() == [1, 1, 0, 0, 0]
+        expected = f1_score(truth[0, :-1], found[0, 0, :-1], labels=[0, 1, 3], average="macro", zero_division=0)
+        assert probe._macro_f1(confusion)[0, 0] == pytest.approx(expected)
+        assert probe._macro_f1(confusion)[1, 0] == 1.0
 
     def test_unlabelled_nodes_change_nothing(self):
         z, y = blobs(n=300)
@@ -347,6 +357,13 @@ class TestLinearProbe:
         with pytest.raises(InputError, match="CUDA, which this machine does not have"):
             linear_probe(torch.ones(100, 4), torch.arange(100) % 2, device="cuda")
 
+    def test_the_first_split_is_a_seed(self):
+        z, y = blobs()
+        early, late = linear_probe(z, y, repeats=4), linear_probe(z, y, repeats=2, first_split=2)
+        assert late.accuracy.per_split == early.accuracy.per_split[2:]
+        assert late.chosen_c == early.chosen_c[2:]
+        assert late.accuracy.per_split != early.accuracy.per_split[:2]
+
     @pytest.mark.gpu
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
     @pytest.mark.parametrize("name", RANDOM)
@@ -356,6 +373,64 @@ class TestLinearProbe:
         assert device.chosen_c == host.chosen_c
         assert device.accuracy.per_split == pytest.approx(host.accuracy.per_split, abs=0.003)
         assert linear_probe(z, y, name, repeats=3, device="cuda").accuracy == device.accuracy
+
+
+class TestLinearProbes:
+    @pytest.fixture
+    def embeddings(self):
+        """Of the same nodes: a good one, a worse one, one of fewer directions than columns, and noise."""
+        z, y = blobs(classes=4)
+        noise = torch.randn(400, 8, generator=torch.Generator().manual_seed(1))
+        return [z, z + 0.3 * noise, z[:, :3] @ noise[:3], noise], y
+
+    @pytest.mark.parametrize("name", [*RANDOM, "public"])
+    def test_each_is_probed_as_if_alone(self, name, embeddings):
+        zs, y = embeddings
+        y[::9] = -1
+        options = {"repeats": 3, "masks": own_masks(400, columns=3)}
+        together = linear_probes(zs, y, name, **options)
+        assert together == [linear_probe(z, y, name, **options) for z in zs]
+        assert together[0].accuracy.mean > together[3].accuracy.mean + 0.1
+        assert linear_probes(torch.stack(zs), y, name, **options) == together
+
+    def test_wide_embeddings_are_probed_as_if_alone(self):
+        y = blobs()[1]
+        zs = [blobs(d=120, noise=noise)[0] for noise in (0.2, 0.4)]
+        assert linear_probes(zs, y, repeats=2) == [linear_probe(z, y, repeats=2) for z in zs]
+
+    def test_the_reference_takes_several_too(self, embeddings):
+        zs, y = embeddings
+        together = linear_probes(zs[:2], y, "random-20-80", repeats=1, solver="sklearn")
+        assert together == [linear_probe(z, y, "random-20-80", repeats=1, solver="sklearn") for z in zs[:2]]
+
+    def test_batches_do_not_change_the_result(self, embeddings, monkeypatch):
+        zs, y = embeddings
+        whole = linear_probes(zs, y, repeats=3)
+        monkeypatch.setattr(logistic, "MEMORY", 50_000)
+        assert linear_probes(zs, y, repeats=3) == whole
+
+    @pytest.mark.parametrize(
+        ("zs", "message"),
+        [
+            ([], "must be of one width, not none"),
+            ([torch.ones(100, 4), torch.ones(100, 3)], "must be of one width, not 3 and 4; probe them apart"),
+            ([torch.ones(100, 4), torch.ones(99, 4)], r"must be 100 × d, a row for each label, not of shape \(99, 4\)"),
+            (torch.ones(100, 4), r"not of shape \(4,\)"),
+        ],
+    )
+    def test_bad_input_gets_a_sentence(self, zs, message):
+        with pytest.raises(InputError, match=message):
+            linear_probes(zs, torch.arange(100) % 2)
+
+    @pytest.mark.gpu
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+    @pytest.mark.parametrize("name", RANDOM)
+    def test_cuda_agrees_with_the_cpu(self, name, embeddings):
+        zs, y = embeddings
+        host = linear_probes(zs, y, name, repeats=3)
+        for one, other in zip(host, linear_probes([z.cuda() for z in zs], y, name, repeats=3), strict=True):
+            assert other.chosen_c == one.chosen_c
+            assert other.accuracy.per_split == pytest.approx(one.accuracy.per_split, abs=0.003)
 
 
 class TestCluster:

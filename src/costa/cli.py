@@ -17,8 +17,10 @@ from rich.table import Table
 
 from costa import __version__
 from costa.errors import InputError
+from costa.experiments.reproduce import TARGETS
 
 if TYPE_CHECKING:
+    from costa.bench.measure import Row
     from costa.training import Report
 
 console = Console(highlight=False, markup=False)
@@ -148,7 +150,7 @@ def train(
     """Learn vectors for the nodes of a graph; write a RUN folder; judge the vectors where there are labels."""
     if seed is not None and seeds is not None:
         raise InputError("--seed and --seeds were both given; choose one run or several.")
-    from costa import runs, settings, training
+    from costa import many, runs, settings, training
     from costa.experiments import presets, store
     from costa.graphs import load_graph
     from costa.methods import get_method
@@ -168,30 +170,19 @@ def train(
         results.mkdir(parents=True, exist_ok=True)
     _print_settings(resolved, f"{chosen.title} on {runs.describe(data)}, on {where}")
 
+    job = runs.Job(data, graph, method, resolved, where, probe=not no_probe, resume=resume, announce=_say)
+    had_ended = {s for s, folder in folders.items() if runs.has_ended(folder)}
+    single = folders[wanted[0]] if len(folders) == 1 else None
+    label = f"seed {wanted[0]}" if single else f"{len(folders)} seeds"
+    shown = None if many.in_processes(job, folders) else job.train
     collected = []
-    for s, folder in folders.items():
-        had_ended = runs.has_ended(folder)
-        with _progress(f"seed {s}", getattr(resolved.values, "train", None)) as report, _kept(folder):
-            metrics = runs.execute(
-                folder,
-                data,
-                graph,
-                method,
-                resolved,
-                seed=s,
-                device=where,
-                probe=not no_probe,
-                resume=resume,
-                interruptible=True,
-                report=report,
-                announce=_say,
-            )
-        collected.append(metrics)
-        _print_run(metrics, folder)
-        if metrics["status"] == "interrupted":
-            break
-        if results is not None and not had_ended:
-            store.append(results, metrics, settings.flatten(resolved.values))
+    with _progress(label, shown) as report, _kept(single or out or Path("runs")):
+        for metrics in many.execute(job, folders, data_dir, report=report):
+            s = metrics["seed"]
+            collected.append(metrics)
+            _print_run(metrics, folders[s])
+            if results is not None and s not in had_ended and metrics["status"] != "interrupted":
+                store.append(results, metrics, settings.flatten(resolved.values))
     if len(collected) > 1:
         for protocol, (mean, pairs) in runs.pair_scores(collected).items():
             line = f"{protocol:<16} mean over {len(collected)} seeds × all splits {100 * mean:.1f}"
@@ -281,6 +272,63 @@ def methods() -> None:
     console.print(table)
 
 
+@app.command(short_help="Time and memory beside plain twins.")
+def bench(
+    suite: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SUITE", help="From the list above [default: digits; runtime and physics on CUDA]."),
+    ] = None,
+    device: Device = "auto",
+    epochs: Annotated[
+        int,
+        typer.Option(
+            min=1, max=1000, help="In a timed round, of which there are five; fewer where that takes over a second."
+        ),
+    ] = 50,
+    out: Annotated[Path, typer.Option(help="Where SUITE-DEVICE.json goes.")] = Path("results/bench"),
+    data_dir: DataDir = None,
+) -> None:
+    """Milliseconds an epoch, peak memory and seconds to a trained and probed model, beside plain PyTorch twins.
+
+    \b
+    runtime  Amazon-Computers, 1,000 … 8,000 of its nodes and all (the paper's figure)
+    physics  Coauthor-Physics
+    cora     Cora, with a sparse sketch too
+    digits   the embedded digits, no download
+    memory   graphs of 20,000 to 160,000 nodes at one k (for a GPU: a CPU's memory is not told apart)
+    seeds    Cora, 1 seed against 20 at once (a GPU's)
+    profile  one epoch on Coauthor-Physics, part by part (a GPU's)
+    """
+    from costa import training
+    from costa.bench import suites
+
+    where = training.resolve_device(device)
+    names = suite or suites.default_suites(where)
+    suites.check_suites(names)
+    for name in names:
+        with console.status(name) as status:
+            job = suites.Job(where, epochs, data_dir, status.update)
+            path = suites.run_suite(name, job, out, _print_race)
+        _say(f"{path}\n")
+
+
+@app.command(
+    short_help="The paper's figures from results.",
+    help="Draw what the paper shows, from what is measured in the store of results.\n\n\b\n"
+    + "\n".join(f"{name}  {target.description}" for name, target in TARGETS.items()),
+)
+def reproduce(
+    target: Annotated[list[str], typer.Argument(metavar="TARGET", help="From the list above.")],
+    results: Annotated[Path, typer.Option(help="The store of results.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Where the figures and their data go.")] = Path("docs/figures"),
+) -> None:
+    """Draw the targets, each from the store of results."""
+    from costa.experiments import reproduce as room
+
+    for path in room.reproduce(target, results, out):
+        _say(str(path))
+
+
 def _say(text: str = "") -> None:
     """A line for a person: wrapped by words on a terminal, left whole for a file or a pipe."""
     console.print(text, soft_wrap=not console.is_terminal)
@@ -340,12 +388,14 @@ def _progress(label: str, settings: Any) -> Iterator[Report | None]:
     )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(label, total=settings.epochs, loss=float("nan"), rate=0.0)
-        began, heard = time.perf_counter(), 0
+        began = time.perf_counter()
+        first: int | None = None
 
         def report(done: int, loss: float) -> None:
-            nonlocal heard
-            heard += 1
-            rate = heard / (time.perf_counter() - began)
+            nonlocal began, first
+            if first is None or done < first:
+                began, first = time.perf_counter(), done
+            rate = (done - first) / max(time.perf_counter() - began, 1e-9)
             progress.update(task, completed=done, loss=loss, rate=rate)
 
         yield report
@@ -386,3 +436,34 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
                 " method, more epochs or other settings."
             )
     _say(f"  {folder}{os.sep}")
+
+
+def _print_race(rows: list[Row]) -> None:
+    """One graph's table, and for each of the package's own methods how it compares with each twin."""
+    from costa.bench.suites import speedups
+
+    _say(f"{rows[0].graph}: {rows[0].nodes:,} nodes, {rows[0].edges:,} edges")
+    table = Table(box=None)
+    for column in ("contestant", "ms/epoch", "spread", "× fastest twin", "peak MiB", "probed s", "status"):
+        table.add_column(column, justify="left" if column in ("contestant", "status") else "right")
+    times = speedups(rows)
+    for row in rows:
+        over = times.get(row.contestant)
+        table.add_row(
+            row.contestant,
+            _number(row.ms_per_epoch, ".2f"),
+            _number(row.ms_spread, ".2f"),
+            _number(min(over.values()) if over else None, ".2f"),
+            _number(row.peak_memory_bytes and row.peak_memory_bytes / 2**20, ",.0f"),
+            _number(row.seconds_to_probed, ".1f"),
+            row.status,
+        )
+    console.print(table)
+    for name, over in times.items():
+        if over and name not in over:
+            _say(f"{name}, speed: " + ", ".join(f"{ratio:.2f} × {twin}" for twin, ratio in over.items()))
+    _say()
+
+
+def _number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)

@@ -55,18 +55,10 @@ def run(out: Path, report: Callable[[str], None]) -> list[Row]:
 
 
 def _train(name: str, graph: Data, seed: int, out: Path) -> Tensor:
-    method = get_method(name)
     folder = out / f"digits-{name}-{seed}"
-    runs.execute(
-        folder,
-        graph,
-        "digits",
-        name,
-        resolve(method, graph),
-        seed=seed,
-        device=torch.device("cpu"),
-        probe=False,
-    )
+    resolved = resolve(get_method(name), graph)
+    job = runs.Job(graph, "digits", name, resolved, torch.device("cpu"), probe=False)
+    runs.execute(job, folder, seed)
     return runs.load_embeddings(folder)
 
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from costa.errors import InputError
 from costa.logistic import FitPredict, fit_predict, fit_predict_sklearn
@@ -172,8 +173,10 @@ class Clustering:
     ari: float
 
 
-def splits(protocol: str, y: Tensor | np.ndarray | None, *, repeats: int = 20, masks: Any = None) -> list[Split]:
-    """The splits of a protocol; split r comes from its own generator, seeded with r, whatever ``repeats`` is.
+def splits(
+    protocol: str, y: Tensor | np.ndarray | None, *, repeats: int = 20, first: int = 0, masks: Any = None
+) -> list[Split]:
+    """The splits of a protocol; split r comes from its own generator, seeded with first + r, whatever ``repeats`` is.
 
     Of N labelled nodes, train and validation take ⌊N·fraction⌋ each and test takes all that remain; nothing is
     stratified. ``public`` takes the labelled nodes of the graph's own masks (of WikiCS, ``val_mask`` chooses C and
@@ -183,6 +186,8 @@ def splits(protocol: str, y: Tensor | np.ndarray | None, *, repeats: int = 20, m
         protocol: A name in ``PROTOCOLS``.
         y: The class of each node; negative means unlabelled.
         repeats: How many splits; of ``public`` at most as many as the masks hold.
+        first: The first split's seed; splits from other seeds can tune what these report. ``public`` draws nothing,
+            and takes its masks from the first one on whatever this is.
         masks: For ``public``: the graph itself, or a dictionary, with ``train_mask``, ``val_mask`` and
             ``test_mask``, each n or n × splits.
 
@@ -209,7 +214,8 @@ def splits(protocol: str, y: Tensor | np.ndarray | None, *, repeats: int = 20, m
     # The fractions' nearest floats lie above them, so a product that should be whole never falls below.
     sizes = [int(len(labelled) * rule.train), int(len(labelled) * rule.validation)]
     sizes.append(len(labelled) - sum(sizes))
-    orders = (torch.randperm(len(labelled), generator=torch.Generator().manual_seed(r)) for r in range(repeats))
+    generators = (torch.Generator().manual_seed(first + r) for r in range(repeats))
+    orders = (torch.randperm(len(labelled), generator=generator) for generator in generators)
     return [Split(*labelled[order].split(sizes)) for order in orders]
 
 
@@ -219,6 +225,7 @@ def linear_probe(
     protocol: str = "random-10-10-80",
     *,
     repeats: int = 20,
+    first_split: int = 0,
     masks: Any = None,
     solver: str = "torch",
     device: torch.device | str | None = None,
@@ -233,6 +240,7 @@ def linear_probe(
         y: The class of each node, any integers; a node whose class is negative is unlabelled and takes no part.
         protocol: A name in ``PROTOCOLS``.
         repeats: How many splits; of ``public`` at most as many as the masks hold.
+        first_split: The seed of the first split, ``first`` of :func:`splits`.
         masks: For ``public``: the graph itself, or a dictionary, with ``train_mask``, ``val_mask`` and ``test_mask``.
         solver: ``"torch"``, all strengths and splits at once, or ``"sklearn"``, the reference, one after the other.
         device: Where ``"torch"`` computes; where ``z`` is unless given.
@@ -243,25 +251,59 @@ def linear_probe(
         >>> print(linear_probe(z, y, repeats=5).accuracy)
         100.0 ± 0.0 % (random-10-10-80, 5 splits)
     """
+    (result,) = linear_probes(
+        [z], y, protocol, repeats=repeats, first_split=first_split, masks=masks, solver=solver, device=device
+    )
+    return result
+
+
+def linear_probes(
+    zs: Sequence[Tensor | np.ndarray] | Tensor | np.ndarray,
+    y: Tensor | np.ndarray | None,
+    protocol: str = "random-10-10-80",
+    *,
+    repeats: int = 20,
+    first_split: int = 0,
+    masks: Any = None,
+    solver: str = "torch",
+    device: torch.device | str | None = None,
+) -> list[ProbeResult]:
+    """What :func:`linear_probe` finds for each of several embeddings of the same nodes, solved all at once.
+
+    Args:
+        zs: The embeddings, each n × d.
+        y, protocol, repeats, first_split, masks, solver, device: As for :func:`linear_probe`.
+
+    Example:
+        >>> y = torch.arange(300) % 3
+        >>> right, wrong = linear_probes([torch.eye(3)[y], torch.ones(300, 3)], y, repeats=5)
+        >>> right.accuracy.mean, wrong.accuracy.mean < 0.4
+        (1.0, True)
+    """
     if solver not in SOLVERS:
         raise InputError(f"there is no solver '{solver}'; choose one of: {', '.join(SOLVERS)}.")
-    parts = splits(protocol, y, repeats=repeats, masks=masks)
+    parts = splits(protocol, y, repeats=repeats, first=first_split, masks=masks)
     rule, label = PROTOCOLS[protocol], _labels(y)
-    x = _unit_rows(z, len(label), device)
-    # An unlabelled node gets a class here like any other, and no split holds it.
-    classes = torch.searchsorted(label[label >= 0].unique(), label)
+    embeddings = [_unit_rows(z, len(label), device) for z in zs]
+    if len(widths := {x.shape[1] for x in embeddings}) != 1:
+        found = " and ".join(str(width) for width in sorted(widths)) or "none"
+        raise InputError(f"the embeddings probed together must be of one width, not {found}; probe them apart.")
+    classes = torch.searchsorted(label[label >= 0].unique(), label).masked_fill(label < 0, -1)
 
     fit_on = [torch.cat([part.train, part.validation]) if rule.selection == "refit" else part.train for part in parts]
-    chosen, predicted = _select(rule, parts, fit_on, x, classes, SOLVERS[solver])
-    scored = [(classes[part.test], found) for part, found in zip(parts, predicted, strict=True)]
+    chosen, confusion = _select(rule, parts, fit_on, torch.stack(embeddings), classes, SOLVERS[solver])
+    accuracy = confusion.diagonal(dim1=-2, dim2=-1).sum(-1) / confusion.sum((-1, -2))
     own_fraction = sum(len(rows) for rows in fit_on) / len(fit_on) / int((label >= 0).sum())
-    return ProbeResult(
-        protocol=protocol,
-        label_fraction=own_fraction if rule.label_fraction is None else rule.label_fraction,
-        accuracy=Score.of([(truth == found).double().mean().item() for truth, found in scored], protocol),
-        macro_f1=Score.of([_macro_f1(truth, found) for truth, found in scored], protocol),
-        chosen_c=tuple(STRENGTHS[index] for index in chosen),
-    )
+    return [
+        ProbeResult(
+            protocol=protocol,
+            label_fraction=own_fraction if rule.label_fraction is None else rule.label_fraction,
+            accuracy=Score.of(right, protocol),
+            macro_f1=Score.of(f1, protocol),
+            chosen_c=tuple(STRENGTHS[index] for index in indices),
+        )
+        for right, f1, indices in zip(accuracy.tolist(), _macro_f1(confusion).tolist(), chosen.tolist(), strict=True)
+    ]
 
 
 def cluster(z: Tensor | np.ndarray, y: Tensor | np.ndarray | None, *, seed: int = 0) -> Clustering:
@@ -294,41 +336,65 @@ def _select(
     x: Tensor,
     classes: Tensor,
     fit_predict: FitPredict,
-) -> tuple[list[int], list[Tensor]]:
-    """For each split, which strength was chosen, and the classes that it gives to the test nodes."""
+) -> tuple[Tensor, Tensor]:
+    """For S embeddings × T splits, which strength was chosen, and the confusion matrix of its classes on the test."""
     c = torch.tensor(STRENGTHS, dtype=torch.float64)
     if rule.selection in ("validation", "public"):
         # The candidates are what is tested, so they predict both parts at once and are fitted once.
-        sizes = [[len(part.validation), len(part.test)] for part in parts]
         wanted = [torch.cat([part.validation, part.test]) for part in parts]
-        found = fit_predict(x, classes, fit_on, wanted, c.expand(len(parts), -1))
-        halves = [given.split(size, -1) for given, size in zip(found, sizes, strict=True)]
-        scores = [_accuracy(held, classes[part.validation]) for (held, _), part in zip(halves, parts, strict=True)]
-        chosen = _best([score[None] for score in scores])
-        return chosen, [tested[best] for (_, tested), best in zip(halves, chosen, strict=True)]
-
-    if rule.selection == "cv":
-        trials = [_folds(part.train, classes) for part in parts]
+        found = fit_predict(x, classes, fit_on, wanted, c.expand(len(x), len(parts), -1))
+        truth = _truth(classes, wanted).to(found.device)
+        sizes = torch.tensor([[len(part.validation)] for part in parts], device=found.device)
+        held_out = torch.arange(truth.shape[1], device=found.device) < sizes
+        chosen = _best(_accuracy(found, truth.masked_fill(~held_out, -1)))
+        tested, truth = found.take_along_dim(chosen[..., None, None], 2), truth.masked_fill(held_out, -1)
     else:
-        trials = [[(part.train, part.validation)] for part in parts]
-    flat = [trial for group in trials for trial in group]
-    found = fit_predict(
-        x, classes, [train for train, _ in flat], [held_out for _, held_out in flat], c.expand(len(flat), -1)
-    )
-    scores = [_accuracy(given, classes[held_out]) for given, (_, held_out) in zip(found, flat, strict=True)]
-    chosen = _best(list(torch.stack(scores).view(len(parts), -1, len(c))))
-    again = fit_predict(x, classes, fit_on, [part.test for part in parts], c[chosen][:, None])
-    return chosen, [classes_found[0] for classes_found in again]
+        if rule.selection == "cv":
+            trials = [trial for part in parts for trial in _folds(part.train, classes)]
+        else:
+            trials = [(part.train, part.validation) for part in parts]
+        held_outs = [held_out for _, held_out in trials]
+        found = fit_predict(x, classes, [train for train, _ in trials], held_outs, c.expand(len(x), len(trials), -1))
+        scores = _accuracy(found, _truth(classes, held_outs).to(found.device))
+        chosen = _best(scores.view(len(x), len(parts), -1, len(c)).mean(2))
+        tests = [part.test for part in parts]
+        tested = fit_predict(x, classes, fit_on, tests, c[chosen.cpu()][..., None])
+        truth = _truth(classes, tests).to(found.device)
+    return chosen, _confusion(tested.squeeze(2), truth, int(classes.max()) + 1)
+
+
+def _truth(classes: Tensor, rows: Sequence[Tensor]) -> Tensor:
+    """The classes of each split's rows, one split a line; −1 beyond the rows of a short one."""
+    return pad_sequence([classes[part] for part in rows], batch_first=True, padding_value=-1)
 
 
 def _accuracy(found: Tensor, truth: Tensor) -> Tensor:
-    return (found == truth).double().mean(-1)
+    """The accuracy of the classes found (S × T × G × m) where the truth (T × m) is not −1."""
+    counted = truth >= 0
+    hits = (found == truth[:, None]) & counted[:, None]
+    return hits.sum(-1).double() / counted.sum(-1, keepdim=True)
 
 
-def _best(scores: Sequence[Tensor]) -> list[int]:
-    """For each split's scores (trials × strengths) the best strength in the mean, the smallest of equals."""
+def _best(scores: Tensor) -> Tensor:
+    """The place of the best strength, the last dimension of the scores; the smallest of equals."""
     # Equal means may differ in the last bit, since the trials' scores are added in another order.
-    return [int(trials.mean(0).round(decimals=12).argmax()) for trials in scores]
+    return scores.round(decimals=12).argmax(-1)
+
+
+def _confusion(found: Tensor, truth: Tensor, classes: int) -> Tensor:
+    """How many nodes of each class (a row) were given each class (a column), where the truth is not −1.
+
+    Args:
+        found: Classes found, S × T × m.
+        truth: Their true classes, T × m.
+        classes: Their number K.
+
+    Returns:
+        S × T × K × K, as float64.
+    """
+    place = torch.arange(found[..., 0].numel(), device=found.device).view(*found.shape[:2], 1)
+    cell = ((place * classes + truth) * classes + found)[truth.expand_as(found) >= 0]
+    return cell.bincount(minlength=place.numel() * classes**2).view(*found.shape[:2], classes, classes).double()
 
 
 def _folds(train: Tensor, classes: Tensor) -> list[tuple[Tensor, Tensor]]:
@@ -338,11 +404,10 @@ def _folds(train: Tensor, classes: Tensor) -> list[tuple[Tensor, Tensor]]:
     return [(order[fold != k], order[fold == k]) for k in range(FOLDS)]
 
 
-def _macro_f1(truth: Tensor, found: Tensor) -> float:
-    """The mean over the classes in ``truth`` of F1 = 2·hits / (nodes of the class + nodes given the class)."""
-    size = int(torch.maximum(truth.max(), found.max())) + 1
-    hits, real, given = (part.bincount(minlength=size).double() for part in (truth[truth == found], truth, found))
-    return (2 * hits / (real + given))[real > 0].mean().item()
+def _macro_f1(confusion: Tensor) -> Tensor:
+    """The mean over the classes that have a node of F1 = 2·hits / (nodes of the class + nodes given the class)."""
+    hits, real, given = confusion.diagonal(dim1=-2, dim2=-1), confusion.sum(-1), confusion.sum(-2)
+    return (2 * hits / (real + given)).where(real > 0, 0.0).sum(-1) / (real > 0).sum(-1)
 
 
 def _own_splits(labelled: Tensor, masks: Any) -> list[Split]:

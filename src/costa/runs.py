@@ -18,7 +18,8 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from costa.floors import floor_scores
 from costa.graphs import load_graph
 from costa.methods import get_method
 from costa.methods.base import Method
-from costa.probe import ProbeResult, cluster, linear_probe
+from costa.probe import ProbeResult, cluster, linear_probe, linear_probes
 
 SCHEMA = 1
 CONFIG, METRICS, MODEL, EMBEDDINGS = "config.json", "metrics.json", "model.safetensors", "embeddings.npy"
@@ -88,20 +89,44 @@ def has_ended(folder: Path) -> bool:
     return (folder / METRICS).exists() and read_metrics(folder)["status"] != "interrupted"
 
 
+@dataclass(frozen=True)
+class Job:
+    """What is trained, on what, and how: all that the seeds of a protocol have in common.
+
+    Attributes:
+        graph: Loaded and checked.
+        spec: What the user called it, so that ``costa probe`` finds it again.
+        method: One of :data:`costa.methods.METHODS`.
+        resolved: From :func:`costa.experiments.presets.resolve`.
+        device: Where to train.
+        probe: Whether to judge the vectors, where the graph has labels.
+        resume: Go on from the folder's checkpoint; of a run that had ended, only a judgement that is missing is made.
+        announce: Told of work that takes a while, or is left out.
+    """
+
+    graph: Data
+    spec: str
+    method: str
+    resolved: Resolved
+    device: torch.device
+    probe: bool = True
+    resume: bool = False
+    announce: Callable[[str], None] = lambda text: None
+
+    @property
+    def train(self) -> settings.Train | None:
+        """The settings of the loop; None for a method that is not trained."""
+        train: settings.Train | None = getattr(self.resolved.values, "train", None)
+        return train
+
+
 def execute(
+    job: Job,
     folder: Path,
-    graph: Data,
-    graph_spec: str,
-    method_name: str,
-    resolved: Resolved,
-    *,
     seed: int,
-    device: torch.device,
-    probe: bool = True,
-    resume: bool = False,
+    *,
     interruptible: bool = False,
     report: training.Report | None = None,
-    announce: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Train, embed, probe; write the RUN folder; return its metrics.
 
@@ -109,79 +134,109 @@ def execute(
     ``resume`` finds it.
 
     Args:
+        job: What to do.
         folder: Accepted by :func:`claim`.
-        graph: Loaded and checked.
-        graph_spec: What the user called it, so that ``costa probe`` finds it again.
-        method_name: One of :data:`costa.methods.METHODS`.
-        resolved: From :func:`costa.experiments.presets.resolve`.
         seed: Of the weights and of everything random in training.
-        device: Where to train.
-        probe: Whether to judge the vectors, where the graph has labels.
-        resume: Go on from the folder's checkpoint; of a run that had ended, only a judgement that is missing is made.
         interruptible: Whether the first Ctrl-C ends the training after the epoch it is in, keeping what there is.
-        report: Hears of every epoch.
-        announce: Told of work that takes a while, or is left out.
+        report: Hears of the epochs.
     """
-    flat = settings.flatten(resolved.values)
-    if resume and (folder / CONFIG).exists():
-        _same_settings(folder, flat)
-        if has_ended(folder):
-            metrics = read_metrics(folder)
-            return _judge_into(folder, metrics, load_embeddings(folder), graph, device, announce) if probe else metrics
-
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-    began_empty = not folder.exists() or not any(folder.iterdir())
-    folder.mkdir(parents=True, exist_ok=True)
-    where = graph_spec if graph.get("node_ids") is None else str(Path(graph_spec).resolve())
-    config = {
-        "schema": SCHEMA,
-        "method": method_name,
-        "graph": where,
-        "dataset": graph.name,
-        "seed": seed,
-        "in_features": graph.num_features,
-        "settings": flat,
-        "origins": resolved.origins,
-    }
-    _write_json(folder / CONFIG, config)
-    try:
-        method = training.build(get_method(method_name), resolved.values, graph, seed, device)
+    ended = begin(job, folder, seed)
+    if ended is not None:
+        return judge_all(job, [folder], [ended], [load_embeddings(folder)])[0] if job.probe else ended
+    if job.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(job.device)
+    with leaving_nothing([folder]):
+        method = training.build(get_method(job.method), job.resolved.values, job.graph, seed, job.device)
         with training.stop_on_interrupt() if interruptible else contextlib.nullcontext(lambda: False) as should_stop:
             outcome = training.train(
                 method,
-                graph,
-                getattr(resolved.values, "train", None),
+                job.graph,
+                job.train,
                 folder=folder,
-                resume=resume,
+                resume=job.resume,
                 report=report,
                 should_stop=should_stop,
             )
+    z = method.embed(job.graph).float().cpu()
+    metrics = finish(job, folder, seed, outcome, z, method.state_dict())
+    return judge_all(job, [folder], [metrics], [z])[0] if job.probe else metrics
+
+
+def begin(job: Job, folder: Path, seed: int) -> dict[str, Any] | None:
+    """Write ``config.json``; or return the metrics of a run that has ended already, to be resumed."""
+    flat = settings.flatten(job.resolved.values)
+    if job.resume and (folder / CONFIG).exists():
+        _same_settings(folder, flat)
+        if has_ended(folder):
+            return read_metrics(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    where = job.spec if job.graph.get("node_ids") is None else str(Path(job.spec).resolve())
+    config = {
+        "schema": SCHEMA,
+        "method": job.method,
+        "graph": where,
+        "dataset": job.graph.name,
+        "seed": seed,
+        "in_features": job.graph.num_features,
+        "settings": flat,
+        "origins": job.resolved.origins,
+    }
+    _write_json(folder / CONFIG, config)
+    return None
+
+
+@contextlib.contextmanager
+def leaving_nothing(folders: Sequence[Path]) -> Iterator[None]:
+    """What turns out wrong only with the graph in hand must not leave folders taken by runs that never were."""
+    try:
+        yield
     except Exception:
-        # What turns out wrong only with the graph in hand must not leave the folder taken by a run that never was.
-        if began_empty and not (folder / training.CHECKPOINT).exists():
-            for name in (CONFIG, training.LOG):
-                (folder / name).unlink(missing_ok=True)
-            folder.rmdir()
+        for folder in folders:
+            if not {file.name for file in folder.iterdir()} - {CONFIG, training.LOG}:
+                for name in (CONFIG, training.LOG):
+                    (folder / name).unlink(missing_ok=True)
+                folder.rmdir()
         raise
 
-    save_model(folder, method)
-    z = method.embed(graph).float().cpu()
+
+def finish(
+    job: Job,
+    folder: Path,
+    seed: int,
+    outcome: training.Outcome,
+    z: torch.Tensor,
+    state: dict[str, torch.Tensor],
+    *,
+    together: int = 1,
+) -> dict[str, Any]:
+    """Write what training made, and return the metrics, not judged yet.
+
+    Args:
+        job: What was done.
+        folder: Begun.
+        seed: Of this run.
+        outcome: How its training ended.
+        z: Its vectors, on the CPU.
+        state: Its weights.
+        together: How many runs its seconds and its memory were shared by.
+    """
+    save_state(folder, state)
     np.save(folder / EMBEDDINGS, z.numpy())
-    if graph.get("node_ids") is not None:
-        write_vectors(folder / _table_name(), z.numpy(), graph.node_ids)
+    if job.graph.get("node_ids") is not None:
+        write_vectors(folder / _table_name(), z.numpy(), job.graph.node_ids)
     metrics = {
         "schema": SCHEMA,
-        "method": method_name,
-        "dataset": graph.name,
+        "method": job.method,
+        "dataset": job.graph.name,
         "seed": seed,
         "status": _status(outcome.status, z),
         "epochs": outcome.epochs,
         "seconds": outcome.seconds,
-        "peak_memory_bytes": _peak_memory(device),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "commit": _commit(),
-        "versions": _versions(),
+        "trained_together": together,
+        "peak_memory_bytes": _peak_memory(job.device),
+        "device": torch.cuda.get_device_name(job.device) if job.device.type == "cuda" else "cpu",
+        "commit": commit(),
+        "versions": versions(),
         "probes": [],
         "clustering": None,
         "floor": None,
@@ -189,7 +244,7 @@ def execute(
     _write_json(folder / METRICS, metrics)
     if outcome.status != "interrupted":
         (folder / training.CHECKPOINT).unlink(missing_ok=True)
-    return _judge_into(folder, metrics, z, graph, device, announce) if probe else metrics
+    return metrics
 
 
 def _same_settings(folder: Path, flat: dict[str, Any]) -> None:
@@ -215,35 +270,47 @@ def _status(trained: str, z: torch.Tensor) -> str:
     return trained
 
 
-def _judge_into(
-    folder: Path,
-    metrics: dict[str, Any],
-    z: torch.Tensor,
-    graph: Data,
-    device: torch.device,
-    announce: Callable[[str], None],
-) -> dict[str, Any]:
-    """Judge a run that ended well and was not judged yet, and write that down."""
-    if metrics["status"] == "ok" and not metrics["probes"] and is_labelled(graph):
-        metrics = metrics | judge(z, graph, device, announce)
-        _write_json(folder / METRICS, metrics)
-    return metrics
+def judge_all(
+    job: Job, folders: Sequence[Path], collected: Sequence[dict[str, Any]], vectors: Sequence[torch.Tensor]
+) -> list[dict[str, Any]]:
+    """Judge the runs that ended well and were not judged yet, all of them at once, and write that down."""
+    waiting = [
+        index
+        for index, metrics in enumerate(collected)
+        if metrics["status"] == "ok" and not metrics["probes"] and is_labelled(job.graph)
+    ]
+    judged = list(collected)
+    found = judge([vectors[index] for index in waiting], job.graph, job.device, job.announce) if waiting else []
+    for index, fields in zip(waiting, found, strict=True):
+        judged[index] = collected[index] | fields
+        _write_json(folders[index] / METRICS, judged[index])
+    return judged
 
 
 def judge(
-    z: torch.Tensor, graph: Data, device: torch.device, announce: Callable[[str], None] = lambda text: None
-) -> dict[str, Any]:
+    vectors: Sequence[torch.Tensor],
+    graph: Data,
+    device: torch.device,
+    announce: Callable[[str], None] = lambda text: None,
+) -> list[dict[str, Any]]:
     """The fields ``probes``, ``clustering`` and ``floor``; a protocol that needs more labels is left out, and said."""
-    probes, floor = [], None
+    probes: list[list[dict[str, Any]]] = [[] for _ in vectors]
+    floor = None
     for protocol in DEFAULT_PROTOCOLS:
         try:
-            probes.append(probe_graph(z, graph, protocol, REPEATS, device).to_dict())
+            results = linear_probes(vectors, graph.y, protocol, repeats=REPEATS, masks=graph, device=device)
         except InputError as problem:
             announce(f"Not judged: {problem}")
-    if probes and probes[0]["protocol"] == DEFAULT_PROTOCOLS[0]:
-        floor = floor_scores(graph, DEFAULT_PROTOCOLS[0], REPEATS, device, announce)
-    clusters = cluster(z, graph.y)
-    return {"probes": probes, "clustering": {"nmi": clusters.nmi, "ari": clusters.ari}, "floor": floor}
+            continue
+        for own, result in zip(probes, results, strict=True):
+            own.append(result.to_dict())
+        if protocol == DEFAULT_PROTOCOLS[0]:
+            floor = floor_scores(graph, protocol, REPEATS, device, announce)
+    clusters = [cluster(z, graph.y) for z in vectors]
+    return [
+        {"probes": own, "clustering": {"nmi": found.nmi, "ari": found.ari}, "floor": floor}
+        for own, found in zip(probes, clusters, strict=True)
+    ]
 
 
 def probe_graph(
@@ -282,11 +349,11 @@ def pair_scores(collected: Sequence[dict[str, Any]]) -> dict[str, tuple[float, l
     return scores
 
 
-def save_model(folder: Path, method: Method) -> None:
+def save_state(folder: Path, state: dict[str, torch.Tensor]) -> None:
     """The weights, and the buffers of the feature scaling."""
     from safetensors.torch import save_file
 
-    save_file({key: value.cpu().contiguous() for key, value in method.state_dict().items()}, folder / MODEL)
+    save_file({key: value.cpu().contiguous() for key, value in state.items()}, folder / MODEL)
     # It comes out readable by its owner alone, unlike its neighbours; a run may be shared.
     (folder / MODEL).chmod((folder / CONFIG).stat().st_mode)
 
@@ -416,7 +483,7 @@ def _peak_memory(device: torch.device) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """The commit of the source tree that is running, ``-dirty`` where it was changed; None for an installed package.
 
     Where the tree was copied without its history, to a machine with a GPU say, ``COSTA_COMMIT`` can name the commit.
@@ -431,7 +498,8 @@ def _commit() -> str | None:
         return os.environ.get("COSTA_COMMIT")
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """The versions of what decides a number: the package, Python, PyTorch and its company."""
     packages = ("torch", "torch-geometric", "numpy", "scikit-learn")
     return {"costa": __version__, "python": platform.python_version()} | {
         name: metadata.version(name) for name in packages

@@ -1,0 +1,126 @@
+"""Who is measured: the plain twins and the package's own methods, under one interface and with the same settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from costa import training
+from costa.bench import twins
+from costa.experiments.presets import resolve
+from costa.methods import get_method
+from costa.methods.base import GradientMethod
+
+
+class Trainee(Protocol):
+    """A model on its device, ready to train."""
+
+    def run(self, epochs: int) -> None:
+        """Train that many epochs more; the device may still be busy when it returns."""
+
+    def embed(self) -> Tensor:
+        """The nodes' vectors, n × d."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A name, as tables and files have it, and how to get from a graph on the CPU to a model on the device."""
+
+    name: str
+    build: Callable[[Data, torch.device], Trainee]
+
+
+class TwinTrainee:
+    """A plain twin."""
+
+    def __init__(self, make: Callable[..., twins.PlainTwin], graph: Data, device: torch.device) -> None:
+        self.twin = make(graph, device)
+
+    def run(self, epochs: int) -> None:
+        """One epoch after the other."""
+        for _ in range(epochs):
+            self.twin.epoch()
+
+    def embed(self) -> Tensor:
+        """H."""
+        return self.twin.embed()
+
+
+class OwnTrainee:
+    """A method of the package, trained as ``costa train`` trains it, with the twins' sizes, rates and temperature.
+
+    It centres H before the sketch, as it does by default; the twins, as the paper, do not.
+    """
+
+    def __init__(self, name: str, given: dict[str, Any], graph: Data, device: torch.device) -> None:
+        chosen = get_method(name)
+        settings = resolve(chosen, graph, preset="none", given=SHARED | given).values
+        method = training.build(chosen, settings, graph, 0, device)
+        assert isinstance(method, GradientMethod)
+        method.prepare(graph)
+        self.graph, self.method = graph, method
+        self.steps = training.Steps(method, graph, settings.train)
+
+    def run(self, epochs: int) -> None:
+        """As the training loop does."""
+        self.steps.run(epochs)
+
+    def embed(self) -> Tensor:
+        """H."""
+        return self.method.embed(self.graph)
+
+
+SHARED: dict[str, Any] = {
+    "features.scaling": "none",
+    "encoder.width": twins.WIDTH,
+    "encoder.activation": "relu",
+    "head.width": twins.WIDTH,
+    "head.activation": "elu",
+    "sketch.kind": "gaussian",
+    "sketch.ratio": twins.RATIO,
+    "loss.tau": twins.TAU,
+    "train.lr": twins.LEARNING_RATE,
+    "train.weight_decay": 0.0,
+}
+TWO_VIEWS: dict[str, Any] = {"augment.edge_rate": twins.EDGE_RATE, "augment.mask_rate": twins.MASK_RATE}
+
+
+def _twin(name: str, make: Callable[..., twins.PlainTwin]) -> Contestant:
+    return Contestant(name, partial(TwinTrainee, make))
+
+
+def _own(name: str, method: str, **given: Any) -> Contestant:
+    return Contestant(name, partial(OwnTrainee, method, given))
+
+
+GRACE = _twin("plain GRACE", twins.PlainGRACE)
+GCA = _twin("plain GCA", twins.PlainGCA)
+PLAIN_SV = _twin("plain COSTA one view", partial(twins.PlainCOSTA, views=1))
+PLAIN_MV = _twin("plain COSTA two views", partial(twins.PlainCOSTA, views=2))
+RELEASED_MV = _twin("plain COSTA two views (P from the CPU)", partial(twins.PlainCOSTA, views=2, draw_on="cpu"))
+SV = _own("costa-sv", "costa-sv")
+SV_PLAIN_PATH = _own("costa-sv (plain path)", "costa-sv", **{"train.kernels": "plain"})
+SV_COUNTSKETCH = _own("costa-sv (countsketch 0.25)", "costa-sv", **{"sketch.kind": "countsketch", "sketch.ratio": 0.25})
+MV = _own("costa-mv", "costa-mv", **TWO_VIEWS)
+ROWS = 4096
+SV_FIXED = _own(f"costa-sv (k = {ROWS})", "costa-sv", **{"sketch.k": ROWS})
+SV_FIXED_PLAIN_PATH = _own(
+    f"costa-sv (k = {ROWS}, plain path)", "costa-sv", **{"sketch.k": ROWS} | {"train.kernels": "plain"}
+)
+TWINS = (GRACE, GCA, PLAIN_SV, PLAIN_MV, RELEASED_MV)
+
+
+def standard(device: torch.device) -> list[Contestant]:
+    """Who runs in every suite. On a CPU that is where P comes from anyway, and one twin of two views is enough.
+
+    >>> len(standard(torch.device("cpu")))
+    7
+    """
+    twins = TWINS if device.type == "cuda" else TWINS[:-1]
+    return [*twins, SV, SV_PLAIN_PATH, MV]

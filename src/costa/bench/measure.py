@@ -1,0 +1,148 @@
+"""How one contestant is measured: milliseconds an epoch, peak memory, seconds to a trained and probed model.
+
+One epoch is too short to time. A round is many, the device waited for before and after; the first round is not
+counted, and of ``REPEATS`` more the median is reported, and the distance from the fastest to the slowest.
+
+Memory is the most that PyTorch's CUDA allocator held in training, beyond what it held before the contestant was built:
+its inputs are in it, what others left behind is not. On a CPU it is None: only a process has a peak there, and the
+contestants share one.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import torch
+from torch_geometric.data import Data
+
+from costa import runs, training
+from costa.bench.contestants import Contestant
+from costa.graphs.synthetic import planted_partition
+
+FIRST_EPOCHS = training.WARM_UP + 2
+"""Before anything is timed: after them, an epoch that is captured has been, and was replayed once."""
+REPEATS = 5
+SECONDS_A_ROUND = 1.0
+"""A slow contestant has fewer epochs in a round, at least one."""
+PROBED_EPOCHS = 100
+PATIENCE = 20.0
+"""Seconds; a contestant whose ``PROBED_EPOCHS`` would take longer is not probed."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one contestant on one graph; None where it was not.
+
+    ``status`` is ``ok``, ``out-of-memory``, or ``not-probed`` where the training would have taken too long. Edges are
+    undirected.
+    """
+
+    graph: str
+    nodes: int
+    edges: int
+    contestant: str
+    ms_per_epoch: float | None = None
+    ms_spread: float | None = None
+    peak_memory_bytes: int | None = None
+    seconds_to_probed: float | None = None
+    status: str = "ok"
+
+
+def measure(contestant: Contestant, graph: Data, device: torch.device, *, epochs: int, probe: bool = True) -> Row:
+    """Measure a contestant on a graph; to run out of memory is a result, not a failure.
+
+    Args:
+        contestant: Who.
+        graph: On the CPU, with labels.
+        device: Where.
+        epochs: In a round, at the most.
+        probe: Whether the time to a probed model is asked for.
+    """
+    row = Row(graph.name, graph.num_nodes, count_edges(graph), contestant.name)
+    _tidy(device)
+    # The twins draw from the global generators: they start alike every time, and leave them as they were.
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(0)
+        try:
+            row = _time_epochs(row, contestant, graph, device, epochs)
+            _tidy(device)
+            assert row.ms_per_epoch is not None
+            if not probe:
+                return row
+            if PROBED_EPOCHS * row.ms_per_epoch / 1000 > PATIENCE:
+                return replace(row, status="not-probed")
+            probed = seconds(device, lambda: _train_and_probe(contestant, graph, device, PROBED_EPOCHS))
+            return replace(row, seconds_to_probed=probed)
+        except (MemoryError, RuntimeError) as problem:
+            if not _is_out_of_memory(problem):
+                raise
+            return replace(row, status="out-of-memory")
+
+
+def warm_up(contestants: Iterable[Contestant], device: torch.device) -> None:
+    """Train and probe each contestant on a tiny graph, so that none pays for what a process loads once for all."""
+    graph = planted_partition(200, 2, 16, seed=0)
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        for contestant in contestants:
+            _train_and_probe(contestant, graph, device, FIRST_EPOCHS)
+
+
+def _time_epochs(row: Row, contestant: Contestant, graph: Data, device: torch.device, epochs: int) -> Row:
+    """The row with the times of an epoch and the memory."""
+    before = 0
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+    trainee = contestant.build(graph, device)
+    trainee.run(FIRST_EPOCHS)
+    one = seconds(device, lambda: trainee.run(1))
+    count = max(1, min(epochs, int(SECONDS_A_ROUND / one)))
+    rounds = [1000 / count * seconds(device, lambda: trainee.run(count)) for _ in range(1 + REPEATS)][1:]
+    return replace(
+        row,
+        ms_per_epoch=statistics.median(rounds),
+        ms_spread=max(rounds) - min(rounds),
+        peak_memory_bytes=torch.cuda.max_memory_allocated(device) - before if device.type == "cuda" else None,
+    )
+
+
+def _train_and_probe(contestant: Contestant, graph: Data, device: torch.device, epochs: int) -> None:
+    trainee = contestant.build(graph, device)
+    trainee.run(epochs)
+    runs.probe_graph(trainee.embed(), graph, runs.DEFAULT_PROTOCOLS[0], device=device)
+
+
+def count_edges(graph: Data) -> int:
+    """Undirected edges, self-loops included."""
+    return int((graph.edge_index[0] <= graph.edge_index[1]).sum())
+
+
+def seconds(device: torch.device, work: Callable[[], object]) -> float:
+    """How long the work takes, what it left for the device to do included."""
+    _wait(device)
+    began = time.perf_counter()
+    work()
+    _wait(device)
+    return time.perf_counter() - began
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _tidy(device: torch.device) -> None:
+    """Let go of what the contestant before held: models and their optimisers may hold each other."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _is_out_of_memory(problem: Exception) -> bool:
+    """PyTorch has a class of its own for a full GPU, and none for a full CPU."""
+    known = isinstance(problem, MemoryError | torch.OutOfMemoryError)
+    return known or "out of memory" in str(problem) or "allocate memory" in str(problem)

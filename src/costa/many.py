@@ -1,0 +1,157 @@
+"""Several seeds of one job: as one program on a GPU, in processes on a CPU; judged in one solve.
+
+A small graph leaves most of a GPU idle, so all initialisations are stacked into one program
+(:func:`costa.training.stacked`). Where they do not fit into memory, fewer are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from costa import runs, training
+from costa.experiments.presets import Resolved
+from costa.graphs import load_graph
+from costa.methods import get_method
+from costa.methods.base import state_of
+
+
+def execute(
+    job: runs.Job, folders: Mapping[int, Path], data_dir: Path | None, *, report: training.Report | None = None
+) -> Iterator[dict[str, Any]]:
+    """Train, embed and probe all seeds; yield the metrics of each, in their order, as they are ready.
+
+    The first Ctrl-C ends the training after the epoch it is in, and keeps what there is; of seeds that had not begun
+    nothing comes.
+
+    Args:
+        job: What to do.
+        folders: The RUN folder of each seed, accepted by :func:`costa.runs.claim`.
+        data_dir: Where the processes find benchmark graphs.
+        report: Hears of the epochs, where they are trained together.
+    """
+    if in_processes(job, folders):
+        yield from _in_processes(job, folders, data_dir)
+    elif job.device.type == "cuda" and len(folders) > 1:
+        yield from _stacked(job, dict(folders), report)
+    else:
+        yield from _one_by_one(job, folders, report)
+
+
+def in_processes(job: runs.Job, folders: Mapping[int, Path]) -> bool:
+    """Whether the seeds are trained in processes of their own, from which no epoch is heard."""
+    return job.device.type == "cpu" and job.train is not None and min(len(folders), _cores()) > 1
+
+
+def _one_by_one(job: runs.Job, folders: Mapping[int, Path], report: training.Report | None) -> Iterator[dict[str, Any]]:
+    for seed, folder in folders.items():
+        metrics = runs.execute(job, folder, seed, interruptible=True, report=report)
+        yield metrics
+        if metrics["status"] == "interrupted":
+            return
+
+
+def _stacked(job: runs.Job, folders: dict[int, Path], report: training.Report | None) -> Iterator[dict[str, Any]]:
+    """In groups of seeds that are equally far and fit into memory together."""
+    at_once = len(folders)
+    while folders:
+        first = _progress(job, next(iter(folders.values())))
+        group = [seed for seed, folder in folders.items() if _progress(job, folder) == first][:at_once]
+        try:
+            done = _together(job, {seed: folders[seed] for seed in group}, report)
+        except torch.OutOfMemoryError:
+            if len(group) == 1:
+                raise
+            at_once = len(group) // 2
+            torch.cuda.empty_cache()
+            continue
+        if done is None:
+            yield from _one_by_one(job, folders, report)
+            return
+        yield from done
+        if any(metrics["status"] == "interrupted" for metrics in done):
+            return
+        folders = {seed: folder for seed, folder in folders.items() if seed not in group}
+
+
+def _progress(job: runs.Job, folder: Path) -> int:
+    """The epochs that a run has behind it; −1 for one that has ended and at most waits to be judged."""
+    if not job.resume:
+        return 0
+    return -1 if runs.has_ended(folder) else training.read_progress(folder) or 0
+
+
+def _together(job: runs.Job, folders: dict[int, Path], report: training.Report | None) -> list[dict[str, Any]] | None:
+    """Train these seeds as one program and judge them; None where the method cannot be stacked."""
+    places = list(folders.values())
+    ended = [runs.begin(job, folder, seed) for seed, folder in folders.items()]
+    if all(metrics is not None for metrics in ended):
+        known = [metrics for metrics in ended if metrics is not None]
+        return runs.judge_all(job, places, known, [runs.load_embeddings(folder) for folder in places])
+    torch.cuda.reset_peak_memory_stats(job.device)
+    with runs.leaving_nothing(places):
+        method = training.stacked(get_method(job.method), job.resolved.values, job.graph, list(folders), job.device)
+        if method is None or job.train is None:
+            return None
+        with training.stop_on_interrupt() as should_stop:
+            outcomes = training.train_stacked(
+                method, job.graph, job.train, folders=places, resume=job.resume, report=report, should_stop=should_stop
+            )
+    vectors = list(method.embed(job.graph).float().cpu())
+    collected = [
+        runs.finish(job, folder, seed, outcomes[i], vectors[i], state_of(method, i), together=len(places))
+        for i, (seed, folder) in enumerate(folders.items())
+    ]
+    return runs.judge_all(job, places, collected, vectors) if job.probe else collected
+
+
+def _in_processes(job: runs.Job, folders: Mapping[int, Path], data_dir: Path | None) -> list[dict[str, Any]]:
+    """Trained by as many processes as there are cores, then judged together by this one.
+
+    One thread each: on one small graph two threads are far from twice as fast.
+    """
+    import joblib
+
+    workers = min(len(folders), _cores())
+    # each process reads the graph again, which is quicker than sending it
+    work = (job.spec, data_dir, job.method, job.resolved, job.resume)
+    tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
+    collected = []
+    with (
+        training.stop_on_interrupt(),
+        joblib.parallel_config(backend="loky", inner_max_num_threads=max(1, _cores() // workers)),
+    ):
+        for metrics in joblib.Parallel(n_jobs=workers, return_as="generator")(tasks):
+            if metrics is not None:
+                collected.append(metrics)
+                job.announce(f"seed {metrics['seed']}: {metrics['epochs']} epochs in {metrics['seconds']:.1f} s")
+    places = [folders[metrics["seed"]] for metrics in collected]
+    if not job.probe:
+        return collected
+    return runs.judge_all(job, places, collected, [runs.load_embeddings(folder) for folder in places])
+
+
+_stopped = False
+"""In a worker: whether a run was interrupted. Ctrl-C reaches every process, but only those that have begun."""
+
+
+def _train_here(
+    spec: str, data_dir: Path | None, method: str, resolved: Resolved, resume: bool, seed: int, folder: Path
+) -> dict[str, Any] | None:
+    """One seed, in a process of its own; None after an interrupt."""
+    global _stopped
+    if _stopped:
+        return None
+    graph = load_graph(spec, data_dir=data_dir)
+    job = runs.Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, resume=resume)
+    metrics = runs.execute(job, folder, seed, interruptible=True)
+    _stopped = metrics["status"] == "interrupted"
+    return metrics
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
