@@ -42,6 +42,14 @@ def strengths_for(sets, strengths=STRENGTHS):
     return torch.tensor(strengths, dtype=torch.float64).expand(sets, -1)
 
 
+def watched(monkeypatch):
+    """The models that fit_predict has fitted."""
+    models = []
+    original = logistic.fit
+    monkeypatch.setattr(logistic, "fit", lambda *given: models.append(original(*given)) or models[-1])
+    return models
+
+
 @pytest.mark.parametrize(
     ("rows", "columns"), [(120, 12), (40, 90), (60, 60)], ids=["more rows", "more columns", "square"]
 )
@@ -88,9 +96,9 @@ def test_parameters_equal_scikit_learns_when_solved_tightly():
 
 
 def test_a_small_strength_is_solved_as_precisely_as_a_large_one():
-    """At C = 2⁻²⁴ the loss is all but that of the class frequencies, and W alone tells the nodes apart."""
+    """At C = 2⁻³⁴ the loss is all but that of the class frequencies, and W alone tells the nodes apart."""
     x, y = problem(200, 30, 4)
-    rows, c = torch.arange(120), strengths_for(1, [2.0**-24, 2.0**-10, 1.0])
+    rows, c = torch.arange(120), strengths_for(1, [2.0**-34, 2.0**-10, 1.0])
     loose, tight = fit(x, y, [rows], c), fit(x, y, [rows], c, tolerance=1e-13)
     error = (loose.weight - tight.weight).norm(dim=(-1, -2)) / tight.weight.norm(dim=(-1, -2))
     assert error.max() < 5e-3
@@ -119,6 +127,16 @@ def test_training_sets_of_unequal_size_do_not_touch_each_other():
         torch.testing.assert_close(bias, expected, rtol=1e-4, atol=1e-4)
 
 
+def test_the_rows_that_fill_up_a_training_set_change_no_path():
+    x, y = problem(300, 20, 4)
+    fit_on = [torch.arange(160), (y[200:] != 0).nonzero().squeeze(1)[:30] + 200]
+    c = strengths_for(2, [0.5, 50.0])
+    together = fit(x, y, fit_on, c, tolerance=1e-2)
+    for t, part in enumerate(fit_on):
+        torch.testing.assert_close(together.weight[t], fit(x, y, [part], c[t : t + 1], tolerance=1e-2).weight[0])
+
+
+@pytest.mark.filterwarnings("error")
 def test_degenerate_rows_are_solved():
     x, y = problem(120, 5, 3)
     x = torch.cat([x, x, torch.zeros(120, 2, dtype=x.dtype)], 1)  # rank 5 of 12
@@ -183,27 +201,27 @@ def test_several_embeddings_are_fitted_in_every_training_set(columns):
     assert torch.equal(found[:, 0] == -1, (torch.arange(50) >= 40).expand(2, 2, -1))
 
 
-def test_rows_without_a_class_take_no_part():
+def test_rows_without_a_class_take_no_part(monkeypatch):
     x, y = problem(200, 10, 3)
     hidden = torch.arange(200) >= 150
     wild = torch.where(hidden[:, None], 1e3 * x.flip(1), x)
     fit_on, wanted, c = [torch.arange(60)], [torch.arange(60, 150)], strengths_for(1)
+    models = watched(monkeypatch)
     found = fit_predict(wild, y.masked_fill(hidden, -1), fit_on, wanted, c)
     assert torch.equal(found, fit_predict(x[:150], y[:150], fit_on, wanted, c))
+    torch.testing.assert_close(models[0].weight, models[1].weight)
 
 
 def test_the_shared_eigenbasis_saves_passes(monkeypatch):
     x, y = problem(400, 30, 4)
     mix = torch.linalg.qr(torch.randn(30, 30, generator=torch.Generator().manual_seed(1), dtype=x.dtype)).Q
     mixed = (x * torch.logspace(0, -1, 30, dtype=x.dtype)) @ mix
-    passes = []
-    original = logistic.fit
-    monkeypatch.setattr(logistic, "fit", lambda *given: passes.append(original(*given)) or passes[-1])
+    models = watched(monkeypatch)
     arguments = (mixed, y, [torch.arange(60), torch.arange(200, 260)], [torch.arange(300, 400)] * 2, strengths_for(2))
     turned = fit_predict(*arguments)
     monkeypatch.setattr(logistic, "_turned", lambda x, known: x)
     assert torch.equal(turned, fit_predict(*arguments))
-    assert passes[0].iterations < 0.9 * passes[1].iterations
+    assert models[0].iterations < 0.9 * models[1].iterations
 
 
 def test_the_history_is_the_inverse_hessian_of_bfgs():

@@ -294,6 +294,10 @@ class TestLinearProbe:
         assert probe._macro_f1(confusion)[0, 0] == pytest.approx(expected)
         assert probe._macro_f1(confusion)[1, 0] == 1.0
 
+    def test_accuracy_is_over_the_nodes_that_are_there(self):
+        found, truth = torch.tensor([[[[0, 1, -1], [1, 1, -1]]]]), torch.tensor([[0, 0, -1]])
+        assert probe._accuracy(found, truth).tolist() == [[[0.5, 0.0]]]
+
     def test_unlabelled_nodes_change_nothing(self):
         z, y = blobs(n=300)
         hidden = torch.arange(300) % 3 == 0

@@ -227,8 +227,8 @@ class _History:
         H = Vᵀ B⁻¹ V + Sᵀ R⁻ᵀ E R⁻¹ S,    V = I − Yᵀ R⁻¹ S,
 
     which is what the usual two loops over the pairs compute one after the other. R is triangular in the order of
-    age. So a new pair adds a column to R⁻¹ and the oldest one's row and column go, wherever the pairs stand: the new
-    one takes the oldest one's slot.
+    age. So a new pair adds a column to R⁻¹, and the oldest one, whose column has nothing but its diagonal, leaves with
+    its row; this holds wherever the pairs stand, and the new one takes the oldest one's slot.
     """
 
     def __init__(self, like: Tensor) -> None:
@@ -247,7 +247,6 @@ class _History:
         torch.sub(gradient, previous, out=change)
         torch.mul(length, direction, out=self.steps[:, :, slot].view_as(gradient))
         self.inverse[:, :, slot] = 0
-        self.inverse[..., slot] = 0
         steps, changes, inverse, curvatures = self._used()
         products = changes[:, slot, None] @ steps.mT
         curvature = products[..., slot, None]
@@ -374,7 +373,6 @@ def _minimise(coordinates: _Coordinates, target: Tensor, c: Tensor, tolerance: f
         scale = torch.where(curvature > 0, scale * curvature / _dot(change / diagonal, change), scale)
         # Along a convex function the slope only grows: the secant of the slopes finds its zero.
         step = torch.where(long, step * (slope / (slope - slope_there)).clamp(0.1, 0.5), 1.0)
-        done = done | (step < 1e-9)  # the limit of rounding
         iterations += 1
     else:
         message = f"{int((~done).sum())} logistic regressions had not converged after {MAX_ITERATIONS} iterations."

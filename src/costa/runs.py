@@ -486,8 +486,11 @@ def _peak_memory(device: torch.device) -> int:
 def commit() -> str | None:
     """The commit of the source tree that is running, ``-dirty`` where it was changed; None for an installed package.
 
-    Where the tree was copied without its history, to a machine with a GPU say, ``COSTA_COMMIT`` can name the commit.
+    Where the tree was copied without its history, to a machine with a GPU say, ``COSTA_COMMIT`` names the commit.
     """
+    named = os.environ.get("COSTA_COMMIT")
+    if named:
+        return named
     here = str(Path(__file__).parent)
     try:
         tracked = ["git", "-C", here, "ls-files", "--error-unmatch", __file__]
@@ -495,7 +498,7 @@ def commit() -> str | None:
         describe = ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
         return subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("COSTA_COMMIT")
+        return None
 
 
 def versions() -> dict[str, str]:

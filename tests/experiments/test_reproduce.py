@@ -98,7 +98,7 @@ def test_a_damaged_file_is_named(tmp_path, text):
 
 def test_an_unknown_target_is_refused_before_anything_is_drawn(tmp_path):
     write_bench(tmp_path, "cpu", TIMES)
-    with pytest.raises(InputError, match="unknown target 'fig-x'; there are: fig-runtime"):
+    with pytest.raises(InputError, match="unknown target 'fig-x'; there are: performance, fig-runtime"):
         reproduce.reproduce(["fig-runtime", "fig-x"], tmp_path, tmp_path / "figures")
     assert not (tmp_path / "figures").exists()
 

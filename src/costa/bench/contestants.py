@@ -60,7 +60,8 @@ class OwnTrainee:
 
     def __init__(self, name: str, given: dict[str, Any], graph: Data, device: torch.device) -> None:
         chosen = get_method(name)
-        settings = resolve(chosen, graph, preset="none", given=SHARED | given).values
+        shared = {key: value for key, value in SHARED.items() if not ("sketch.k" in given and key == "sketch.ratio")}
+        settings = resolve(chosen, graph, preset="none", given=shared | given).values
         method = training.build(chosen, settings, graph, 0, device)
         assert isinstance(method, GradientMethod)
         method.prepare(graph)

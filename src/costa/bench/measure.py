@@ -1,7 +1,8 @@
 """How one contestant is measured: milliseconds an epoch, peak memory, seconds to a trained and probed model.
 
 One epoch is too short to time. A round is many, the device waited for before and after; the first round is not
-counted, and of ``REPEATS`` more the median is reported, and the distance from the fastest to the slowest.
+counted, and of ``REPEATS`` more (two, where an epoch is as long as a round) the median is reported, and the distance
+from the fastest to the slowest.
 
 Memory is the most that PyTorch's CUDA allocator held in training, beyond what it held before the contestant was built:
 its inputs are in it, what others left behind is not. On a CPU it is None: only a process has a peak there, and the
@@ -29,7 +30,7 @@ REPEATS = 5
 SECONDS_A_ROUND = 1.0
 """A slow contestant has fewer epochs in a round, at least one."""
 PROBED_EPOCHS = 100
-PATIENCE = 20.0
+PATIENCE = 5.0
 """Seconds; a contestant whose ``PROBED_EPOCHS`` would take longer is not probed."""
 
 
@@ -98,10 +99,12 @@ def _time_epochs(row: Row, contestant: Contestant, graph: Data, device: torch.de
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
     trainee = contestant.build(graph, device)
-    trainee.run(FIRST_EPOCHS)
+    slow = seconds(device, lambda: trainee.run(1)) > SECONDS_A_ROUND
+    trainee.run(1 if slow else FIRST_EPOCHS - 1)
     one = seconds(device, lambda: trainee.run(1))
     count = max(1, min(epochs, int(SECONDS_A_ROUND / one)))
-    rounds = [1000 / count * seconds(device, lambda: trainee.run(count)) for _ in range(1 + REPEATS)][1:]
+    repeats = REPEATS if one < SECONDS_A_ROUND else 2
+    rounds = [1000 / count * seconds(device, lambda: trainee.run(count)) for _ in range(1 + repeats)][1:]
     return replace(
         row,
         ms_per_epoch=statistics.median(rounds),
