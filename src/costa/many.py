@@ -92,7 +92,7 @@ def _together(job: runs.Job, folders: dict[int, Path], report: training.Report |
     if all(metrics is not None for metrics in ended):
         known = [metrics for metrics in ended if metrics is not None]
         return runs.judge_all(job, places, known, [runs.load_embeddings(folder) for folder in places])
-    torch.cuda.reset_peak_memory_stats(job.device)
+    runs.reset_peak_memory(job.device)
     with runs.leaving_nothing(places):
         method = training.stacked(get_method(job.method), job.resolved.values, job.graph, list(folders), job.device)
         if method is None or job.train is None:

@@ -143,8 +143,7 @@ def execute(
     ended = begin(job, folder, seed)
     if ended is not None:
         return judge_all(job, [folder], [ended], [load_embeddings(folder)])[0] if job.probe else ended
-    if job.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(job.device)
+    reset_peak_memory(job.device)
     with leaving_nothing([folder]):
         method = training.build(get_method(job.method), job.resolved.values, job.graph, seed, job.device)
         with training.stop_on_interrupt() if interruptible else contextlib.nullcontext(lambda: False) as should_stop:
@@ -472,6 +471,12 @@ def _write_json(path: Path, value: Any) -> None:
     beside = path.with_suffix(".partial")
     beside.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(beside, path)
+
+
+def reset_peak_memory(device: torch.device) -> None:
+    """Begin to count anew; a process's own peak, which is what a CPU has, cannot be."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
 
 
 def _peak_memory(device: torch.device) -> int:
