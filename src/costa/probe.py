@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from costa.errors import InputError
+from costa.kmeans import kmeans
 from costa.logistic import FitPredict, fit_predict, fit_predict_sklearn
 
 STRENGTHS = tuple(2.0**power for power in range(-10, 11))
@@ -306,10 +307,16 @@ def linear_probes(
     ]
 
 
-def cluster(z: Tensor | np.ndarray, y: Tensor | np.ndarray | None, *, seed: int = 0) -> Clustering:
+def cluster(
+    z: Tensor | np.ndarray,
+    y: Tensor | np.ndarray | None,
+    *,
+    seed: int = 0,
+    device: torch.device | str | None = None,
+) -> Clustering:
     """k-means on the rows of Z scaled to length one, k the number of classes, best of ten starts.
 
-    All nodes are clustered; the labelled ones are scored.
+    All nodes are clustered; the labelled ones are scored. On a CPU by scikit-learn, on CUDA by :mod:`costa.kmeans`.
 
     Example:
         >>> cluster(torch.eye(3).repeat(10, 1), torch.arange(30) % 3)
@@ -317,15 +324,23 @@ def cluster(z: Tensor | np.ndarray, y: Tensor | np.ndarray | None, *, seed: int 
     """
     from scipy.sparse import csr_matrix
     from sklearn.cluster import KMeans
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     label = _labels(y)
-    x = _unit_rows(z, len(label), "cpu")
+    x = _unit_rows(z, len(label), device or "cpu")
     labelled = label >= 0
     truth = label[labelled].numpy()
+    if x.is_cuda:
+        assigned = kmeans(x, len(np.unique(truth)), seed=seed)[0].cpu()[labelled].numpy()
+        return _agreement(truth, assigned)
     # Raw features are mostly zeros: k-means on their non-zeros takes seconds where it would take minutes.
     points = csr_matrix(x.numpy()) if x.count_nonzero() < 0.1 * x.numel() else x.numpy()
     found = KMeans(len(np.unique(truth)), n_init=10, random_state=seed).fit_predict(points)[labelled.numpy()]
+    return _agreement(truth, found)
+
+
+def _agreement(truth: np.ndarray, found: np.ndarray) -> Clustering:
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
     return Clustering(float(normalized_mutual_info_score(truth, found)), float(adjusted_rand_score(truth, found)))
 
 

@@ -305,7 +305,7 @@ def judge(
             own.append(result.to_dict())
         if protocol == DEFAULT_PROTOCOLS[0]:
             floor = floor_scores(graph, protocol, REPEATS, device, announce)
-    clusters = [cluster(z, graph.y) for z in vectors]
+    clusters = [cluster(z, graph.y, device=device) for z in vectors]
     return [
         {"probes": own, "clustering": {"nmi": found.nmi, "ari": found.ari}, "floor": floor}
         for own, found in zip(probes, clusters, strict=True)
