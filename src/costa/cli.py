@@ -171,7 +171,7 @@ def train(
     _print_settings(resolved, f"{chosen.title} on {runs.describe(data)}, on {where}")
 
     job = runs.Job(data, graph, method, resolved, where, probe=not no_probe, resume=resume, announce=_say)
-    had_ended = {s for s, folder in folders.items() if runs.has_ended(folder)}
+    complete = {s for s, folder in folders.items() if runs.is_complete(folder, probe=not no_probe)}
     single = folders[wanted[0]] if len(folders) == 1 else None
     label = f"seed {wanted[0]}" if single else f"{len(folders)} seeds"
     shown = None if many.in_processes(job, folders) else job.train
@@ -181,7 +181,7 @@ def train(
             s = metrics["seed"]
             collected.append(metrics)
             _print_run(metrics, folders[s])
-            if results is not None and s not in had_ended and metrics["status"] != "interrupted":
+            if results is not None and s not in complete and metrics["status"] != "interrupted":
                 store.append(results, metrics, settings.flatten(resolved.values))
     if len(collected) > 1:
         for protocol, (mean, pairs) in runs.pair_scores(collected).items():
@@ -191,7 +191,7 @@ def train(
             _say(line)
     statuses = {metrics["status"] for metrics in collected}
     if statuses != {"ok"}:
-        raise typer.Exit(130 if "interrupted" in statuses else 1)
+        raise typer.Exit(130 if "interrupted" in statuses or not statuses else 1)
 
 
 @app.command(short_help="Judge vectors by the graph's labels.")
@@ -406,8 +406,10 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
 
     head = f"{metrics['method']} on {metrics['dataset']}, seed {metrics['seed']}"
     after = f"{metrics['epochs']} epoch{'' if metrics['epochs'] == 1 else 's'}"
+    others = metrics.get("trained_together", 1) - 1
+    beside = f", together with {others} other{'' if others == 1 else 's'}" if others else ""
     ending = {
-        "ok": f"{after} in {metrics['seconds']:.1f} s",
+        "ok": f"{after} in {metrics['seconds']:.1f} s{beside}",
         "interrupted": f"stopped after {after}; the same command with --resume goes on from there.",
         "diverged": f"diverged after {after} and is not judged; lower train.lr or raise loss.tau.",
         "collapsed": f"collapsed: after {after} all vectors point the same way, and are not judged; look at the"

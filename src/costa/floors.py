@@ -64,7 +64,7 @@ def _score(name: str, graph: Data, protocol: str, repeats: int, device: torch.de
     training.train(floor, graph)
     z = floor.embed(graph)
     result = linear_probe(z, graph.y, protocol, repeats=repeats, masks=graph, device=device)
-    return {"accuracy": result.accuracy.mean, "nmi": cluster(z, graph.y, device=device).nmi}
+    return {"accuracy": result.accuracy.mean, "nmi": cluster(z, graph.y).nmi}
 
 
 def _key(graph: Data, protocol: str, repeats: int) -> str:

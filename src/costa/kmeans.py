@@ -63,9 +63,10 @@ def _first_centres(x: Tensor, clusters: int, starts: int, generator: torch.Gener
     centres = x[first][:, None]
     distance = _nearest(x, centres)[0]
     for _ in range(clusters - 1):
-        chances = distance.double().cumsum(-1)
-        u = torch.rand(starts, 1, generator=generator, dtype=torch.float64).to(x.device) * chances[:, -1:]
+        # on the CPU: a GPU's running sum is not the same every time
+        chances = distance.double().cpu().cumsum(-1)
+        u = torch.rand(starts, 1, generator=generator, dtype=torch.float64) * chances[:, -1:]
         chosen = torch.searchsorted(chances, u, right=True).clamp(max=len(x) - 1)
-        centres = torch.cat([centres, x[chosen]], dim=1)
+        centres = torch.cat([centres, x[chosen.to(x.device)]], dim=1)
         distance = torch.minimum(distance, _nearest(x, centres[:, -1:])[0])
     return centres

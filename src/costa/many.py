@@ -6,8 +6,10 @@ A small graph leaves most of a GPU idle, so all initialisations are stacked into
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+import contextlib
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,9 @@ from costa.methods.base import state_of
 def execute(
     job: runs.Job, folders: Mapping[int, Path], data_dir: Path | None, *, report: training.Report | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Train, embed and probe all seeds; yield the metrics of each, in their order, as they are ready.
+    """Train, embed and probe all seeds; yield the metrics of each.
+
+    Those that are trained together come together, resumed ones with those that were as far.
 
     The first Ctrl-C ends the training after the epoch it is in, and keeps what there is; of seeds that had not begun
     nothing comes.
@@ -60,20 +64,24 @@ def _stacked(job: runs.Job, folders: dict[int, Path], report: training.Report | 
     at_once = len(folders)
     while folders:
         first = _progress(job, next(iter(folders.values())))
-        group = [seed for seed, folder in folders.items() if _progress(job, folder) == first][:at_once]
+        group = {seed: folder for seed, folder in folders.items() if _progress(job, folder) == first}
+        group = dict(list(group.items())[:at_once])
         try:
-            done = _together(job, {seed: folders[seed] for seed in group}, report)
+            trained = _together(job, group, report)
         except torch.OutOfMemoryError:
             if len(group) == 1:
                 raise
-            at_once = len(group) // 2
-            torch.cuda.empty_cache()
-            continue
-        if done is None:
+            trained = []
+        if trained is None:
             yield from _one_by_one(job, folders, report)
             return
-        yield from done
-        if any(metrics["status"] == "interrupted" for metrics in done):
+        if not trained:
+            # out here, where nothing holds what was allocated any more
+            torch.cuda.empty_cache()
+            at_once = len(group) // 2
+            continue
+        yield from _judged(job, group, trained)
+        if any(metrics["status"] == "interrupted" for metrics in trained):
             return
         folders = {seed: folder for seed, folder in folders.items() if seed not in group}
 
@@ -86,14 +94,13 @@ def _progress(job: runs.Job, folder: Path) -> int:
 
 
 def _together(job: runs.Job, folders: dict[int, Path], report: training.Report | None) -> list[dict[str, Any]] | None:
-    """Train these seeds as one program and judge them; None where the method cannot be stacked."""
+    """Train these seeds as one program, unless they have ended; None where the method cannot be stacked."""
     places = list(folders.values())
     ended = [runs.begin(job, folder, seed) for seed, folder in folders.items()]
     if all(metrics is not None for metrics in ended):
-        known = [metrics for metrics in ended if metrics is not None]
-        return runs.judge_all(job, places, known, [runs.load_embeddings(folder) for folder in places])
+        return [metrics for metrics in ended if metrics is not None]
     runs.reset_peak_memory(job.device)
-    with runs.leaving_nothing(places):
+    with runs.leaving_nothing(job, places):
         method = training.stacked(get_method(job.method), job.resolved.values, job.graph, list(folders), job.device)
         if method is None or job.train is None:
             return None
@@ -102,56 +109,83 @@ def _together(job: runs.Job, folders: dict[int, Path], report: training.Report |
                 method, job.graph, job.train, folders=places, resume=job.resume, report=report, should_stop=should_stop
             )
     vectors = list(method.embed(job.graph).float().cpu())
-    collected = [
+    return [
         runs.finish(job, folder, seed, outcomes[i], vectors[i], state_of(method, i), together=len(places))
         for i, (seed, folder) in enumerate(folders.items())
     ]
-    return runs.judge_all(job, places, collected, vectors) if job.probe else collected
 
 
-def _in_processes(job: runs.Job, folders: Mapping[int, Path], data_dir: Path | None) -> list[dict[str, Any]]:
-    """Trained by as many processes as there are cores, then judged together by this one.
+def _judged(job: runs.Job, folders: Mapping[int, Path], trained: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    if not job.probe:
+        return trained
+    places = [folders[metrics["seed"]] for metrics in trained]
+    return runs.judge_all(job, places, trained, [runs.load_embeddings(folder) for folder in places])
 
-    One thread each: on one small graph two threads are far from twice as fast.
+
+def _in_processes(job: runs.Job, folders: Mapping[int, Path], data_dir: Path | None) -> Sequence[dict[str, Any]]:
+    """Trained by as many processes as there are cores, then judged by this one.
+
+    With as few threads each as there are cores for them: on one small graph two threads are far from twice as fast.
     """
     import joblib
 
     workers = min(len(folders), _cores())
-    # each process reads the graph again, which is quicker than sending it
-    work = (job.spec, data_dir, job.method, job.resolved, job.resume)
-    tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
-    collected = []
-    with (
-        training.stop_on_interrupt(),
-        joblib.parallel_config(backend="loky", inner_max_num_threads=max(1, _cores() // workers)),
-    ):
-        for metrics in joblib.Parallel(n_jobs=workers, return_as="generator")(tasks):
-            if metrics is not None:
-                collected.append(metrics)
-                job.announce(f"seed {metrics['seed']}: {metrics['epochs']} epochs in {metrics['seconds']:.1f} s")
-    places = [folders[metrics["seed"]] for metrics in collected]
-    if not job.probe:
-        return collected
-    return runs.judge_all(job, places, collected, [runs.load_embeddings(folder) for folder in places])
+    trained = []
+    with tempfile.TemporaryDirectory() as room:
+        stop = Path(room) / "stop"
+        # each process reads the graph again, which is quicker than sending it
+        work = (job.spec, data_dir, job.method, job.resolved, job.resume, stop)
+        tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
+        threads = max(1, _cores() // workers)
+        with (
+            training.stop_on_interrupt(then=stop.touch),
+            joblib.parallel_config(backend="loky", inner_max_num_threads=threads),
+        ):
+            with _deaf_to_interrupts():
+                results = joblib.Parallel(n_jobs=workers, return_as="generator")(tasks)
+            for metrics in results:
+                if metrics is not None:
+                    trained.append(metrics)
+                    job.announce(f"seed {metrics['seed']}: {metrics['epochs']} epochs in {metrics['seconds']:.1f} s")
+    return _judged(job, folders, trained)
 
 
-_stopped = False
-"""In a worker: whether a run was interrupted. Ctrl-C reaches every process, but only those that have begun."""
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes begun within it never hear a Ctrl-C, which a terminal sends to all: the stop file tells them.
+
+    One that came while they set themselves up would break the pool. What comes meanwhile waits for this process.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows, where a Ctrl-C is not inherited either
+        yield
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _train_here(
-    spec: str, data_dir: Path | None, method: str, resolved: Resolved, resume: bool, seed: int, folder: Path
+    spec: str,
+    data_dir: Path | None,
+    method: str,
+    resolved: Resolved,
+    resume: bool,
+    stop: Path,
+    seed: int,
+    folder: Path,
 ) -> dict[str, Any] | None:
-    """One seed, in a process of its own; None after an interrupt."""
-    global _stopped
-    if _stopped:
+    """One seed, in a process of its own; None where the stop file was there before."""
+    if stop.exists():
         return None
     graph = load_graph(spec, data_dir=data_dir)
     job = runs.Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, resume=resume)
-    metrics = runs.execute(job, folder, seed, interruptible=True)
-    _stopped = metrics["status"] == "interrupted"
-    return metrics
+    return runs.execute(job, folder, seed, should_stop=stop.exists)
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may use, a container's quota considered."""
+    import joblib
+
+    return int(joblib.cpu_count())

@@ -120,12 +120,18 @@ class Job:
         return train
 
 
+def is_complete(folder: Path, *, probe: bool) -> bool:
+    """Whether nothing is left to do for the run: it has ended, and was judged where that is asked for."""
+    return has_ended(folder) and (not probe or bool(read_metrics(folder)["probes"]))
+
+
 def execute(
     job: Job,
     folder: Path,
     seed: int,
     *,
     interruptible: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
     report: training.Report | None = None,
 ) -> dict[str, Any]:
     """Train, embed, probe; write the RUN folder; return its metrics.
@@ -138,15 +144,16 @@ def execute(
         folder: Accepted by :func:`claim`.
         seed: Of the weights and of everything random in training.
         interruptible: Whether the first Ctrl-C ends the training after the epoch it is in, keeping what there is.
+        should_stop: Whatever else may end it so.
         report: Hears of the epochs.
     """
     ended = begin(job, folder, seed)
     if ended is not None:
         return judge_all(job, [folder], [ended], [load_embeddings(folder)])[0] if job.probe else ended
     reset_peak_memory(job.device)
-    with leaving_nothing([folder]):
+    with leaving_nothing(job, [folder]):
         method = training.build(get_method(job.method), job.resolved.values, job.graph, seed, job.device)
-        with training.stop_on_interrupt() if interruptible else contextlib.nullcontext(lambda: False) as should_stop:
+        with training.stop_on_interrupt() if interruptible else contextlib.nullcontext(lambda: False) as asked:
             outcome = training.train(
                 method,
                 job.graph,
@@ -154,7 +161,7 @@ def execute(
                 folder=folder,
                 resume=job.resume,
                 report=report,
-                should_stop=should_stop,
+                should_stop=lambda: asked() or should_stop(),
             )
     z = method.embed(job.graph).float().cpu()
     metrics = finish(job, folder, seed, outcome, z, method.state_dict())
@@ -185,12 +192,12 @@ def begin(job: Job, folder: Path, seed: int) -> dict[str, Any] | None:
 
 
 @contextlib.contextmanager
-def leaving_nothing(folders: Sequence[Path]) -> Iterator[None]:
+def leaving_nothing(job: Job, folders: Sequence[Path]) -> Iterator[None]:
     """What turns out wrong only with the graph in hand must not leave folders taken by runs that never were."""
     try:
         yield
     except Exception:
-        for folder in folders:
+        for folder in folders if not job.resume else []:
             if not {file.name for file in folder.iterdir()} - {CONFIG, training.LOG}:
                 for name in (CONFIG, training.LOG):
                     (folder / name).unlink(missing_ok=True)
@@ -250,6 +257,12 @@ def _same_settings(folder: Path, flat: dict[str, Any]) -> None:
     """A run goes on with the settings it began with; only the number of epochs may change, while it has not ended."""
     began = read_config(folder)["settings"]
     free = set() if has_ended(folder) else {"train.epochs"}
+    if "train.kernels" in flat and "train.kernels" not in began:
+        if not has_ended(folder):
+            raise InputError(
+                f"the run in {folder} was begun when P was drawn otherwise; train anew into another --out."
+            )
+        began = began | {"train.kernels": "fast"}
     for key, value in json.loads(json.dumps(flat)).items():
         if key not in free and began.get(key) != value:
             raise InputError(
@@ -297,7 +310,13 @@ def judge(
     floor = None
     for protocol in DEFAULT_PROTOCOLS:
         try:
-            results = linear_probes(vectors, graph.y, protocol, repeats=REPEATS, masks=graph, device=device)
+            # a CPU gains nothing from many at once, and would hold them all in float64
+            groups = [vectors] if device.type == "cuda" else [[z] for z in vectors]
+            results = [
+                result
+                for group in groups
+                for result in linear_probes(group, graph.y, protocol, repeats=REPEATS, masks=graph, device=device)
+            ]
         except InputError as problem:
             announce(f"Not judged: {problem}")
             continue
@@ -479,10 +498,13 @@ def reset_peak_memory(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
 
 
-def _peak_memory(device: torch.device) -> int:
+def _peak_memory(device: torch.device) -> int | None:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    import resource  # not on Windows
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return None
 
     # Linux counts kilobytes here, macOS bytes.
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -25,6 +25,7 @@ from torch_geometric.data import Data
 
 from costa.errors import InputError
 from costa.methods.base import GradientMethod, Method, stack, state_of
+from costa.nn import kernels
 from costa.settings import Train
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -115,13 +116,17 @@ class Steps:
         self.device = self._parameters[0].device
         cuda = self.device.type == "cuda"
         self.captures = (
-            cuda and method.capturable and train.kernels == "fast" and not torch.are_deterministic_algorithms_enabled()
+            kernels.usable(self._parameters[0])
+            and method.capturable
+            and train.kernels == "fast"
+            and not torch.are_deterministic_algorithms_enabled()
         )
         self.optimizer = torch.optim.Adam(
             self._parameters, lr=train.lr, weight_decay=train.weight_decay, fused=True, capturable=cuda
         )
         self._warm_up = WARM_UP
         self._captured: torch.cuda.CUDAGraph | None = None
+        self._side: torch.cuda.Stream | None = None
         self._losses = torch.zeros(MOST_AT_ONCE, max(1, method.stack_size), device=self.device)
         self._place = torch.zeros(1, dtype=torch.int64, device=self.device)
         method.train()
@@ -138,7 +143,7 @@ class Steps:
                 self._epoch()
             return self._fetch(count)
         # What is captured must not run on the default stream, and what warms up should run where it will be captured.
-        side = torch.cuda.Stream(self.device)
+        side = self._side = self._side or torch.cuda.Stream(self.device)
         side.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(side), tensor_float():
             for _ in range(count):
@@ -162,8 +167,7 @@ class Steps:
         loss = self.method.loss(self._graph)
         self._losses.index_copy_(0, self._place, loss.detach().float().view(1, -1))
         self._place += 1
-        # a one-row sketch has a constant loss, which has no gradient to descend
-        if not loss.requires_grad or (self.device.type == "cpu" and not bool(loss.isfinite().any())):
+        if self.device.type == "cpu" and not bool(loss.isfinite().any()):
             return
         # Not backward(): what accumulates into .grad runs on the stream where the parameters were first used.
         gradients = torch.autograd.grad(loss.sum(), self._parameters, allow_unused=True)
@@ -185,12 +189,13 @@ class Steps:
 @contextlib.contextmanager
 def tensor_float() -> Iterator[None]:
     """Within it, float32 products on CUDA may round their factors to TensorFloat-32."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
+    products: Any = torch.backends.cuda.matmul
+    before = products.fp32_precision
+    products.fp32_precision = "tf32"
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        products.fp32_precision = before
 
 
 def generators(method: Method) -> list[torch.Generator]:
@@ -299,10 +304,11 @@ def train_stacked(
 
 
 @contextlib.contextmanager
-def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+def stop_on_interrupt(then: Callable[[], None] = lambda: None) -> Iterator[Callable[[], bool]]:
     """Within it, the first Ctrl-C asks the training to stop after the epoch it is in; a second one stops at once.
 
-    An interrupt in the middle of an optimiser's step would leave weights that belong to no epoch.
+    An interrupt in the middle of an optimiser's step would leave weights that belong to no epoch. ``then`` is called
+    when it comes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
@@ -312,6 +318,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
     def ask(number: int, frame: object) -> None:
         asked.set()
+        then()
         signal.signal(signal.SIGINT, default)
 
     signal.signal(signal.SIGINT, ask)

@@ -8,7 +8,7 @@ import torch
 from costa import settings, training
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
-from costa.methods.base import STACKED, stack, state_of, unstack
+from costa.methods.base import STACKED, stack, state_of
 from costa.nn import Adjacency, SparseMatrix
 
 CPU = torch.device("cpu")
@@ -62,14 +62,14 @@ def together(name, graph, values, seeds=SEEDS):
     return method
 
 
-def run(method, graph):
+def run(method, graph, lr=1e-3):
     """Five losses of each initialisation, epochs × initialisations."""
-    return training.Steps(method, graph, settings.Train(lr=1e-3)).run(5)
+    return training.Steps(method, graph, settings.Train(lr=lr)).run(5)
 
 
-def train(method, graph):
+def train(method, graph, lr=1e-3):
     method.prepare(graph)
-    return run(method, graph)
+    return run(method, graph, lr)
 
 
 def train_in_double(method, graph):
@@ -108,10 +108,10 @@ def assert_trains_like_each_alone(name, graph, values):
 
 
 def assert_losses_of_each_alone(name, graph, values):
-    """In single precision, as they are trained."""
-    losses = train(together(name, graph, values), graph)
+    """In single precision, as they are trained; by steps too small for Adam to make a difference of rounding."""
+    losses = train(together(name, graph, values), graph, lr=1e-5)
     for index, seed in enumerate(SEEDS):
-        single = train(alone(name, graph, values, seed), graph)
+        single = train(alone(name, graph, values, seed), graph, lr=1e-5)
         torch.testing.assert_close(losses[:, index : index + 1], single, rtol=1e-5, atol=1e-5)
 
 
@@ -146,7 +146,7 @@ def test_seeds_differ_and_a_repeated_one_does_not(graph):
     assert (losses[:, 0] - losses[:, 1]).abs().min() > 1e-4
 
 
-def test_stack_and_unstack_are_a_round_trip(graph):
+def test_stacking_and_taking_apart_are_a_round_trip(graph):
     values = {"encoder.norm": "batch", "encoder.activation": "prelu"}
     methods = [alone("costa-mv", graph, values, seed) for seed in SEEDS]
     before = [{key: tensor.clone() for key, tensor in method.state_dict().items()} for method in methods]
@@ -163,8 +163,8 @@ def test_stack_and_unstack_are_a_round_trip(graph):
         parameter.data += 1
     for method, state in zip(methods, before, strict=True):
         assert all(torch.equal(tensor, state[key]) for key, tensor in method.state_dict().items())
-    unstack(stacked, methods)
     for index, method in enumerate(methods):
+        method.load_state_dict(state_of(stacked, index))
         parameters = {key for key, _ in method.named_parameters()}
         for key, tensor in method.state_dict().items():
             assert torch.equal(tensor, before[index][key] + (key in parameters)), key
@@ -175,8 +175,8 @@ def test_the_learnt_scaling_is_shared(graph):
     stacked = together("costa-sv", graph, values)
     train(stacked, graph)
     fresh = [alone("costa-sv", graph, values, 50 + seed) for seed in SEEDS]
-    unstack(stacked, fresh)
     for index, method in enumerate(fresh):
+        method.load_state_dict(state_of(stacked, index))
         torch.testing.assert_close(method.scaling.mean, graph.x.mean(0))
         torch.testing.assert_close(method.embed(graph), stacked.embed(graph)[index], rtol=1e-4, atol=1e-5)
 

@@ -218,6 +218,8 @@ class Sketch(nn.Module):
         """Draw P for `h` (n × d): its shape, device and dtype; its values too where `depends_on_h`."""
         _check_features(h)
         generator = self._generator_for(h, generator)
+        if h.ndim == 3 and (isinstance(generator, torch.Generator) or len(generator) != len(h)):
+            raise InputError(f"a stack of {len(h)} H needs as many generators, one for each of them.")
         n = h.shape[-2]
         p = self._kept if self.fixed else None
         if p is None or p.shape[1] != n:

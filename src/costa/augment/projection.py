@@ -55,7 +55,7 @@ class Projection(ABC):
             for name, tensor in tensors.items()
         }
         if all(moved[name] is tensor for name, tensor in tensors.items()):
-            return self  # and with it what was cached
+            return self
         return dataclasses.replace(self, **moved)
 
 
@@ -102,8 +102,11 @@ class Implicit(Projection):
         return _ImplicitProduct.apply(h, self, False)
 
     def dense(self) -> Tensor:
-        rows = [self._rows(seed, 0, self.k) for seed in self._seeds()]
-        return torch.stack(rows).view(*self.seed.shape, self.k, self.n) * self.scale
+        out = self.like.new_empty(len(self._seeds()), self.k, self.n)
+        for seed, matrix in zip(self._seeds(), out, strict=True):
+            for first, last in self._blocks(self.n):
+                matrix[first:last] = self._rows(seed, first, last)
+        return out.mul_(self.scale).view(*self.seed.shape, self.k, self.n)
 
     def multiply(self, source: Tensor, transposed: bool) -> Tensor:
         """PH, or PᵀG, without a gradient: by the GPU's kernels where they can, else block by block."""

@@ -103,7 +103,7 @@ def _floors(trainee: OwnTrainee, ceilings: Ceilings) -> dict[str, float]:
 
     layers = 2 * (n + 2 * k) * d * d
     return {
-        "sketch": larger(2 * 2 * k * n * d, 2 * (hidden + 4 * k * d)) + 2 * k * n * DRAW / ceilings.lanes,
+        "sketch": max(larger(2 * 2 * k * n * d, 2 * (hidden + 4 * k * d)), 2 * k * n * DRAW / ceilings.lanes),
         "loss": max(3 * 2 * k * k * d / ceilings.products, 2 * k * k / (ceilings.lanes / 8)),
         "sparse": (2 * (nonzeros(inputs.x) + 2 * nonzeros(inputs.adjacency)) * 8 + 6 * 2 * hidden) / ceilings.bytes,
         "dense": larger(3 * layers, 3 * 2 * 4 * (n + 2 * k) * d),

@@ -212,12 +212,6 @@ def stack(shell: Method, methods: Sequence[Method]) -> Method:
     return shell
 
 
-def unstack(stacked: Method, methods: Sequence[Method]) -> None:
-    """Give each of the ``methods`` its own weights from the stack, and what is shared."""
-    for index, method in enumerate(methods):
-        method.load_state_dict(state_of(stacked, index))
-
-
 def state_of(method: Method, index: int) -> dict[str, Tensor]:
     """The ``state_dict`` of one of the stacked initialisations; of a single method, its own."""
     state: dict[str, Tensor] = method.state_dict()

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from costa.nn import kernels
 
@@ -81,6 +82,7 @@ class _Within(torch.autograd.Function):
         return tiles.total(F.softplus(off - positive))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Any) -> Any:
         z, rows, off, positive = ctx.saved_tensors
         tiles, half = ctx.tiles, ctx.tiles.half
@@ -106,6 +108,7 @@ class _Across(torch.autograd.Function):
         return tiles.total(F.softplus(of_u - positive) + F.softplus(of_v - positive))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Any) -> Any:
         u, v, rows_u, rows_v, of_u, of_v, positive = ctx.saved_tensors
         tiles = ctx.tiles

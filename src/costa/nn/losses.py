@@ -73,8 +73,8 @@ def both_views_loss(
         positive = uv.diagonal(dim1=-2, dim2=-1)
 
         def one_way(to_other: Tensor, within: Tensor) -> Tensor:
-            if not include_self:
-                within = within.masked_fill(_diagonal(within), -torch.inf)
+            # as in self_contrast_loss, a row's product with itself is 1 by definition
+            within = within.masked_fill(_diagonal(within), 1 / tau if include_self else -torch.inf)
             return torch.cat([_hide(to_other, mask), _hide(within, mask)], dim=-1).logsumexp(-1) - positive
 
         return _mean((one_way(uv, u @ u.mT / tau) + one_way(uv.mT, v @ v.mT / tau)) / 2, mask)

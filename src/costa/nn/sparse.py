@@ -22,9 +22,11 @@ def csr(crow: Tensor, col: Tensor, values: Tensor, size: tuple[int, int]) -> Ten
 
     Both products, MKL's and cuSPARSE's, take 32-bit indices as they are; they are half as much to read.
     """
+    if max(values.numel(), *size) < 2**31:
+        crow, col = crow.int(), col.int()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
-        return torch.sparse_csr_tensor(crow.int(), col.int(), values, size, check_invariants=False)
+        return torch.sparse_csr_tensor(crow, col, values, size, check_invariants=False)
 
 
 class _Product(torch.autograd.Function):

@@ -183,10 +183,10 @@ def test_a_form_of_p_goes_through_its_kernels_with_its_gradient(device, kind, st
     """What the sketches call, for one H and for a stack of them."""
     if device == "cpu":
         monkeypatch.setattr(kernels, "usable", lambda rows: rows.dtype == torch.float32)
-    monkeypatch.setattr(forms, "TILE", None)  # which only the way round the kernels reads
     k, n, d, seeds = 9, 70, 5, SEEDS if stack else SEEDS[0]
     p = form(kind, k, n, seeds, like=torch.empty(0, device=device))
     exact = form(kind, k, n, seeds).dense()
+    monkeypatch.setattr(forms, "TILE", None)  # which only the way round the kernels reads
     h, upstream = random(device, *stack, n, d).requires_grad_(), random(device, *stack, k, d, seed=1)
     out = p.product(h)
     (gradient,) = torch.autograd.grad(out, h, upstream)

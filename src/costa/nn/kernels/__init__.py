@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,8 +24,8 @@ def _installed() -> bool:
 @functools.cache
 def _large_enough(device: torch.device) -> bool:
     """Whether the tiles fit into a multiprocessor's memory: those of an A100, H100 or H200, not of a desktop's card."""
-    card: Any = torch.cuda.get_device_properties(device)
-    return bool(card.shared_memory_per_block_optin >= 160 * 1024)
+    # not every build of PyTorch has the field
+    return getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", 0) >= 160 * 1024
 
 
 def usable(rows: Tensor) -> bool:

@@ -107,26 +107,27 @@ def logsumexp(q: Tensor, k: Tensor, tau: float, counts: Tensor | None, half: int
     # measured on an H200, as all the tiles here
     columns, stages = (64, 3) if d <= 128 else (128, 1) if d <= 256 else (64, 1)
     rows = 64
-    _logsumexp[(triton.cdiv(n, rows), copies)](
-        q,
-        k,
-        q if counts is None else counts,
-        out,
-        n,
-        d,
-        half,
-        LOG2E / tau,
-        MASKED=counts is not None,
-        PAIRED=half > 0,
-        BOUNDED=tau * BOUNDED_BELOW > LOG2E,
-        ROWS=rows,
-        COLUMNS=columns,
-        WIDTH=width,
-        PARTS=triton.cdiv(d, width),
-        INTERPRETED=INTERPRETED,
-        num_warps=4,
-        num_stages=stages,
-    )
+    with torch.cuda.device_of(q):
+        _logsumexp[(triton.cdiv(n, rows), copies)](
+            q,
+            k,
+            q if counts is None else counts,
+            out,
+            n,
+            d,
+            half,
+            LOG2E / tau,
+            MASKED=counts is not None,
+            PAIRED=half > 0,
+            BOUNDED=tau * BOUNDED_BELOW > LOG2E,
+            ROWS=rows,
+            COLUMNS=columns,
+            WIDTH=width,
+            PARTS=triton.cdiv(d, width),
+            INTERPRETED=INTERPRETED,
+            num_warps=4,
+            num_stages=stages,
+        )
     return out
 
 
@@ -208,29 +209,30 @@ def weighted_sum(
     wide = min(256, max(16, triton.next_power_of_2(d)))
     out = torch.empty(copies, n, d, device=q.device)
     rows, columns, warps, stages = (64, 128, 4, 3) if d <= 128 else (128, 32, 8, 3 if d <= 256 else 2)
-    _weighted_sum[(triton.cdiv(n, rows), triton.cdiv(d, wide), copies)](
-        q,
-        k,
-        q if counts is None else counts,
-        a,
-        b,
-        out,
-        n,
-        d,
-        half,
-        LOG2E / tau,
-        MASKED=counts is not None,
-        PAIRED=half > 0,
-        BOUNDED=tau * BOUNDED_BELOW > LOG2E,
-        ROWS=rows,
-        COLUMNS=columns,
-        WIDTH=width,
-        PARTS=triton.cdiv(d, width),
-        OUT=wide,
-        INTERPRETED=INTERPRETED,
-        num_warps=warps,
-        num_stages=stages,
-    )
+    with torch.cuda.device_of(q):
+        _weighted_sum[(triton.cdiv(n, rows), triton.cdiv(d, wide), copies)](
+            q,
+            k,
+            q if counts is None else counts,
+            a,
+            b,
+            out,
+            n,
+            d,
+            half,
+            LOG2E / tau,
+            MASKED=counts is not None,
+            PAIRED=half > 0,
+            BOUNDED=tau * BOUNDED_BELOW > LOG2E,
+            ROWS=rows,
+            COLUMNS=columns,
+            WIDTH=width,
+            PARTS=triton.cdiv(d, width),
+            OUT=wide,
+            INTERPRETED=INTERPRETED,
+            num_warps=warps,
+            num_stages=stages,
+        )
     return out
 
 

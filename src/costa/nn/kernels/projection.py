@@ -143,26 +143,27 @@ def dense_product(
     parts = triton.cdiv(summed, part_size)
     factor = 1024 / torch.linalg.vector_norm(source, ord=math.inf, dim=(1, 2), keepdim=True).clamp(min=1e-30)
     out = source.new_empty(parts, copies, kept, d)
-    _dense_product[(blocks, parts, wide * copies)](
-        seeds,
-        (source * factor).half().contiguous(),
-        factor,
-        out,
-        k,
-        n,
-        d,
-        part_size,
-        scale,
-        GAUSSIAN=gaussian,
-        TRANSPOSED=transposed,
-        ROWS=rows,
-        COLUMNS=columns,
-        WIDTH=width,
-        WIDE=wide,
-        INTERPRETED=INTERPRETED,
-        num_warps=8 if width >= 256 else 4,
-        num_stages=2,
-    )
+    with torch.cuda.device_of(source):
+        _dense_product[(blocks, parts, wide * copies)](
+            seeds,
+            (source * factor).half().contiguous(),
+            factor,
+            out,
+            k,
+            n,
+            d,
+            part_size,
+            scale,
+            GAUSSIAN=gaussian,
+            TRANSPOSED=transposed,
+            ROWS=rows,
+            COLUMNS=columns,
+            WIDTH=width,
+            WIDE=wide,
+            INTERPRETED=INTERPRETED,
+            num_warps=8 if width >= 256 else 4,
+            num_stages=2,
+        )
     return out[0] if parts == 1 else out.sum(0)
 
 
@@ -229,21 +230,22 @@ def sparse_product(
     width = min(128, max(16, triton.next_power_of_2(d)))
     wide = triton.cdiv(d, width)
     out = source.new_zeros(copies, n if transposed else k, d)
-    _sparse_product[(k, wide * copies)](
-        seeds,
-        source,
-        out,
-        k,
-        n,
-        d,
-        scale,
-        LOG_MISS=log_miss(density),
-        TRANSPOSED=transposed,
-        DRAWS=min(64, max(8, triton.next_power_of_2(math.ceil(n * density + 4 * math.sqrt(n * density))))),
-        WIDTH=width,
-        WIDE=wide,
-        num_warps=4,
-    )
+    with torch.cuda.device_of(source):
+        _sparse_product[(k, wide * copies)](
+            seeds,
+            source,
+            out,
+            k,
+            n,
+            d,
+            scale,
+            LOG_MISS=log_miss(density),
+            TRANSPOSED=transposed,
+            DRAWS=min(64, max(8, triton.next_power_of_2(math.ceil(n * density + 4 * math.sqrt(n * density))))),
+            WIDTH=width,
+            WIDE=wide,
+            num_warps=4,
+        )
     return out
 
 
@@ -260,5 +262,6 @@ def _first_nonzero(seeds, out, k, n, LOG_MISS: tl.constexpr, BLOCK: tl.constexpr
 def occupied_rows(seeds: Tensor, k: int, n: int, density: float) -> Tensor:
     """Mask, S × k, of the rows that hold a non-zero: those whose first one comes before column n."""
     out = torch.empty(seeds.numel(), k, dtype=torch.bool, device=seeds.device)
-    _first_nonzero[(triton.cdiv(k, 256), seeds.numel())](seeds, out, k, n, LOG_MISS=log_miss(density), BLOCK=256)
+    with torch.cuda.device_of(seeds):
+        _first_nonzero[(triton.cdiv(k, 256), seeds.numel())](seeds, out, k, n, LOG_MISS=log_miss(density), BLOCK=256)
     return out
