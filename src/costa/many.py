@@ -6,8 +6,6 @@ A small graph leaves most of a GPU idle, so all initialisations are stacked into
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -138,32 +136,21 @@ def _in_processes(job: runs.Job, folders: Mapping[int, Path], data_dir: Path | N
         tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
         threads = max(1, _cores() // workers)
         with (
-            training.stop_on_interrupt(then=stop.touch),
+            training.stop_on_interrupt(then=stop.touch) as asked,
             joblib.parallel_config(backend="loky", inner_max_num_threads=threads),
         ):
-            with _deaf_to_interrupts():
-                results = joblib.Parallel(n_jobs=workers, return_as="generator")(tasks)
-            for metrics in results:
-                if metrics is not None:
-                    trained.append(metrics)
-                    job.announce(f"seed {metrics['seed']}: {metrics['epochs']} epochs in {metrics['seconds']:.1f} s")
+            try:
+                for metrics in joblib.Parallel(n_jobs=workers, return_as="generator")(tasks):
+                    if metrics is not None:
+                        trained.append(metrics)
+                        took = f"{metrics['epochs']} epochs in {metrics['seconds']:.1f} s"
+                        job.announce(f"seed {metrics['seed']}: {took}")
+            except Exception:
+                # A terminal sends Ctrl-C to every process; one that was still setting itself up breaks the pool.
+                if asked():
+                    raise KeyboardInterrupt from None
+                raise
     return _judged(job, folders, trained)
-
-
-@contextlib.contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes begun within it never hear a Ctrl-C, which a terminal sends to all: the stop file tells them.
-
-    One that came while they set themselves up would break the pool. What comes meanwhile waits for this process.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows, where a Ctrl-C is not inherited either
-        yield
-        return
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _train_here(
@@ -181,7 +168,7 @@ def _train_here(
         return None
     graph = load_graph(spec, data_dir=data_dir)
     job = runs.Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, resume=resume)
-    return runs.execute(job, folder, seed, should_stop=stop.exists)
+    return runs.execute(job, folder, seed, interruptible=True, should_stop=stop.exists)
 
 
 def _cores() -> int:
