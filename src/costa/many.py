@@ -46,7 +46,7 @@ def execute(
 
 def in_processes(job: runs.Job, folders: Mapping[int, Path]) -> bool:
     """Whether the seeds are trained in processes of their own, from which no epoch is heard."""
-    return job.device.type == "cpu" and job.train is not None and min(len(folders), _cores()) > 1
+    return job.device.type == "cpu" and job.train is not None and len(folders) > 1 and _cores() > 1
 
 
 def _one_by_one(job: runs.Job, folders: Mapping[int, Path], report: training.Report | None) -> Iterator[dict[str, Any]]:
@@ -114,10 +114,7 @@ def _together(job: runs.Job, folders: dict[int, Path], report: training.Report |
 
 
 def _judged(job: runs.Job, folders: Mapping[int, Path], trained: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    if not job.probe:
-        return trained
-    places = [folders[metrics["seed"]] for metrics in trained]
-    return runs.judge_all(job, places, trained, [runs.load_embeddings(folder) for folder in places])
+    return runs.judge_all(job, [folders[metrics["seed"]] for metrics in trained], trained)
 
 
 def _in_processes(job: runs.Job, folders: Mapping[int, Path], data_dir: Path | None) -> Sequence[dict[str, Any]]:

@@ -149,7 +149,7 @@ def execute(
     """
     ended = begin(job, folder, seed)
     if ended is not None:
-        return judge_all(job, [folder], [ended], [load_embeddings(folder)])[0] if job.probe else ended
+        return judge_all(job, [folder], [ended])[0]
     reset_peak_memory(job.device)
     with leaving_nothing(job, [folder]):
         method = training.build(get_method(job.method), job.resolved.values, job.graph, seed, job.device)
@@ -165,7 +165,7 @@ def execute(
             )
     z = method.embed(job.graph).float().cpu()
     metrics = finish(job, folder, seed, outcome, z, method.state_dict())
-    return judge_all(job, [folder], [metrics], [z])[0] if job.probe else metrics
+    return judge_all(job, [folder], [metrics])[0]
 
 
 def begin(job: Job, folder: Path, seed: int) -> dict[str, Any] | None:
@@ -255,14 +255,16 @@ def finish(
 
 def _same_settings(folder: Path, flat: dict[str, Any]) -> None:
     """A run goes on with the settings it began with; only the number of epochs may change, while it has not ended."""
-    began = read_config(folder)["settings"]
+    config = read_config(folder)
     free = set() if has_ended(folder) else {"train.epochs"}
-    if "train.kernels" in flat and "train.kernels" not in began:
-        if not has_ended(folder):
-            raise InputError(
-                f"the run in {folder} was begun when P was drawn otherwise; train anew into another --out."
-            )
-        began = began | {"train.kernels": "fast"}
+    unknown = [key for key in flat if key not in config["settings"]]
+    if unknown and not has_ended(folder):
+        raise InputError(
+            f"the run in {folder} was begun by an earlier version, which did not know {unknown[0]} and drew its random"
+            " numbers otherwise; train anew into another --out."
+        )
+    # what an ended run did not know of, it had by default
+    began = json.loads(json.dumps(settings.flatten(get_method(config["method"]).Settings()))) | config["settings"]
     for key, value in json.loads(json.dumps(flat)).items():
         if key not in free and began.get(key) != value:
             raise InputError(
@@ -282,17 +284,17 @@ def _status(trained: str, z: torch.Tensor) -> str:
     return trained
 
 
-def judge_all(
-    job: Job, folders: Sequence[Path], collected: Sequence[dict[str, Any]], vectors: Sequence[torch.Tensor]
-) -> list[dict[str, Any]]:
-    """Judge the runs that ended well and were not judged yet, all of them at once, and write that down."""
-    waiting = [
-        index
-        for index, metrics in enumerate(collected)
-        if metrics["status"] == "ok" and not metrics["probes"] and is_labelled(job.graph)
-    ]
+def judge_all(job: Job, folders: Sequence[Path], collected: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Judge the runs that ended well and were not judged yet, all of them at once, and write that down.
+
+    Where the job asks for no judgement, or the graph has no labels, they stay as they are.
+    """
     judged = list(collected)
-    found = judge([vectors[index] for index in waiting], job.graph, job.device, job.announce) if waiting else []
+    if not job.probe or not is_labelled(job.graph):
+        return judged
+    waiting = [i for i, metrics in enumerate(judged) if metrics["status"] == "ok" and not metrics["probes"]]
+    vectors = [load_embeddings(folders[index]) for index in waiting]
+    found = judge(vectors, job.graph, job.device, job.announce) if waiting else []
     for index, fields in zip(waiting, found, strict=True):
         judged[index] = collected[index] | fields
         _write_json(folders[index] / METRICS, judged[index])

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from costa.augment.streams import as_list
 from costa.errors import InputError
 from costa.methods.base import GradientMethod, Method, stack, state_of
 from costa.nn import kernels
@@ -179,7 +180,7 @@ class Steps:
 
     def _capture(self, stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph:
         captured = torch.cuda.CUDAGraph()
-        for generator in generators(self.method):
+        for generator in as_list(self.method.generator):
             captured.register_generator_state(generator)
         with torch.cuda.graph(captured, stream=stream):
             self._epoch()
@@ -196,11 +197,6 @@ def tensor_float() -> Iterator[None]:
         yield
     finally:
         products.fp32_precision = before
-
-
-def generators(method: Method) -> list[torch.Generator]:
-    """The method's generator, or those of its stacked initialisations."""
-    return [method.generator] if isinstance(method.generator, torch.Generator) else list(method.generator)
 
 
 def train(
@@ -231,9 +227,10 @@ def train(
         return Outcome("ok", 0, time.perf_counter() - began)
     assert train is not None
     folders = None if folder is None else [folder]
-    return train_stacked(method, graph, train, folders=folders, resume=resume, report=report, should_stop=should_stop)[
-        0
-    ]
+    (outcome,) = train_stacked(
+        method, graph, train, folders=folders, resume=resume, report=report, should_stop=should_stop
+    )
+    return outcome
 
 
 def train_stacked(
@@ -275,10 +272,10 @@ def train_stacked(
             losses = steps.run(count)
             per_epoch = (seconds() - before) / count
             for index in range(losses.shape[1]):
-                finite = losses[:, index].isfinite()
-                good = count if finite.all() else int(finite.int().argmin())
                 if index in lost:
                     continue
+                finite = losses[:, index].isfinite()
+                good = count if finite.all() else int(finite.int().argmin())
                 for row in range(good if index < len(logs) else 0):
                     logs[index](done + row + 1, float(losses[row, index]), before + (row + 1) * per_epoch)
                 if good < count:
@@ -352,7 +349,7 @@ def _save_checkpoints(folders: Sequence[Path], steps: Steps, done: int, seconds:
             for key, value in of_optimizer.get(number, {}).items():
                 own = steps.method.stack_size and value.dim() > state[name].dim()
                 tensors[f"optimizer.{number}.{key}"] = value[index] if own else value
-        tensors["generator"] = generators(steps.method)[index].get_state()
+        tensors["generator"] = as_list(steps.method.generator)[index].get_state()
         # Written beside, then renamed: a crash in between leaves the older checkpoint whole.
         path = folder / CHECKPOINT
         beside = path.with_suffix(".partial")
@@ -387,7 +384,7 @@ def _load_checkpoints(folders: Sequence[Path], steps: Steps) -> tuple[int, float
             with safe_open(path, framework="pt") as file:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
                 progress = json.loads(file.metadata()["progress"])
-            generators(method)[len(found)].set_state(tensors.pop("generator"))
+            as_list(method.generator)[len(found)].set_state(tensors.pop("generator"))
         except (SafetensorError, KeyError, RuntimeError, ValueError, TypeError):
             raise _no_checkpoint(path) from None
         found.append((tensors, progress))

@@ -93,9 +93,8 @@ def sparse(seed: int, first: int, last: int, n: int, density: float, like: Tenso
     while not bool((reached >= n).all()):
         group = torch.arange(len(found) * draws, (len(found) + 1) * draws, device=like.device)[None, :]
         word = words(seed, group, rows, stream=1).flatten(1)
-        u = ((word >> 1).double() + 0.5) * 2**-31
         # a gap past the last column may exceed what int64 holds; any value past the end will do
-        gap = (u.log() / log_miss(density)).clamp_(max=n).long()
+        gap = _misses(word, density).clamp_(max=n).long()
         column = (gap + 1).cumsum(1) + reached
         found.append((column, word & 1))
         reached = column[:, -1:]
@@ -103,6 +102,17 @@ def sparse(seed: int, first: int, last: int, n: int, density: float, like: Tenso
     inside = column < n
     starts = torch.cat([inside.new_zeros(1, dtype=torch.int64), inside.sum(1).cumsum(0)])
     return starts, column[inside], bit[inside].to(like.dtype).mul_(2).sub_(1)
+
+
+def occupied(seed: int, k: int, n: int, density: float, device: torch.device) -> Tensor:
+    """Mask of the k rows of :func:`sparse` that hold a non-zero: those whose first one comes before column n."""
+    rows = torch.arange(k, device=device)
+    return _misses(words(seed, torch.zeros_like(rows), rows, stream=1)[:, 0], density) < n
+
+
+def _misses(word: Tensor, density: float) -> Tensor:
+    """ln((u + ½)/2³¹)/ln(1 − density): the gap that a word stands for, before it is rounded down."""
+    return (((word >> 1).double() + 0.5) * 2**-31).log() / log_miss(density)
 
 
 def log_miss(density: float) -> float:

@@ -196,7 +196,7 @@ class ImplicitSparse(Implicit):
             from costa.nn.kernels import projection
 
             return projection.occupied_rows(self.seed, self.k, self.n, self.density).view(*self.seed.shape, self.k)
-        filled = [self._entries(seed, 0, self.k)[0].diff() > 0 for seed in self._seeds()]
+        filled = [philox.occupied(s, self.k, self.n, self.density, self.like.device) for s in self._seeds()]
         return torch.stack(filled).view(*self.seed.shape, self.k)
 
     def _entries(self, seed: int, first: int, last: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -33,6 +33,11 @@ def integers(streams: Streams, high: int, *shape: int) -> Tensor:
     return _draw(streams, lambda g: torch.randint(high, shape, generator=g, device=g.device))
 
 
+def as_list(streams: Streams) -> list[torch.Generator]:
+    """The generators, one or several."""
+    return [streams] if isinstance(streams, torch.Generator) else list(streams)
+
+
 def from_the_start(streams: Streams) -> Streams:
     """New generators with the seeds that these began with."""
     if isinstance(streams, torch.Generator):

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.augment.streams import Streams
+from costa.augment.streams import Streams, as_list
 from costa.augment.topology import edge_ids, keep_mask, mask_attributes, permute_edges
 from costa.nn import GCN, Adjacency, FeatureScaling, SparseMatrix, choose_scaling, sparse_if_faster
 
@@ -207,7 +207,7 @@ def stack(shell: Method, methods: Sequence[Method]) -> Method:
     states = [dict(_own_tensors(method)) for method in methods]
     for name, tensor in _own_tensors(shell):
         tensor.data = torch.stack([state[name].detach() for state in states])
-    shell.generator = [generator for method in methods for generator in _as_list(method.generator)]
+    shell.generator = [generator for method in methods for generator in as_list(method.generator)]
     shell.stack_size = len(methods)
     return shell
 
@@ -224,10 +224,6 @@ def state_of(method: Method, index: int) -> dict[str, Tensor]:
 def _own_tensors(method: Method) -> list[tuple[str, Tensor]]:
     tensors = [*method.named_parameters(), *method.named_buffers()]
     return [(name, tensor) for name, tensor in tensors if name.split(".")[0] in STACKED]
-
-
-def _as_list(generator: Streams) -> list[torch.Generator]:
-    return [generator] if isinstance(generator, torch.Generator) else list(generator)
 
 
 def _of_view(rates: tuple[float, ...], view: int) -> float:

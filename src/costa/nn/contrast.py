@@ -73,10 +73,9 @@ class _Within(torch.autograd.Function):
         tiles = _Tiles(z, tau, mask, half)
         rows = tiles.rows(z)
         off = tiles.logsumexp(rows, rows)
-        largest = torch.full_like(off, 1 / tau)
         if own:
-            off = torch.logaddexp(off, largest)
-        positive = (z * z.roll(half, -2)).sum(-1) / tau if half else largest
+            off = torch.logaddexp(off, torch.full_like(off, 1 / tau))
+        positive = (z * z.roll(half, -2)).sum(-1) / tau if half else torch.full_like(off, 1 / tau)
         ctx.save_for_backward(z, rows, off, positive)
         ctx.tiles = tiles
         return tiles.total(F.softplus(off - positive))

@@ -45,6 +45,18 @@ def _scores(q, k, i, j, n, d, scale, WIDTH: tl.constexpr, PARTS: tl.constexpr, I
 
 
 @triton.jit
+def _seen(counts, i, j, n, half, MASKED: tl.constexpr, PAIRED: tl.constexpr) -> Any:
+    """Which s_ij of a tile are summed."""
+    column = j < n
+    if MASKED:
+        column = column & tl.load(counts + j, j < n, 0).to(tl.int1)
+    seen = column[None, :] & (i[:, None] != j[None, :])
+    if PAIRED:
+        seen = seen & (tl.abs(i[:, None] - j[None, :]) != half)
+    return seen
+
+
+@triton.jit
 def _logsumexp(
     q,
     k,
@@ -66,19 +78,14 @@ def _logsumexp(
     copy = tl.program_id(1).to(tl.int64)
     q += copy * n * d
     k += copy * n * d
+    counts += copy * n
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     largest = tl.full([ROWS], float("-inf"), tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     for at in range(0, n, COLUMNS):
         j = at + tl.arange(0, COLUMNS)
         s = _scores(q, k, i, j, n, d, scale, WIDTH, PARTS, INTERPRETED)
-        seen = j < n
-        if MASKED:
-            seen = seen & tl.load(counts + copy * n + j, j < n, 0).to(tl.int1)
-        seen = seen[None, :] & (i[:, None] != j[None, :])
-        if PAIRED:
-            seen = seen & (tl.abs(i[:, None] - j[None, :]) != half)
-        s = tl.where(seen, s, float("-inf"))
+        s = tl.where(_seen(counts, i, j, n, half, MASKED, PAIRED), s, float("-inf"))
         if BOUNDED:
             total += tl.sum(tl.exp2(s - scale), 1)
         else:
@@ -156,13 +163,14 @@ def _weighted_sum(
     copy = tl.program_id(2).to(tl.int64)
     q += copy * n * d
     k += copy * n * d
+    counts += copy * n
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.program_id(1) * OUT + tl.arange(0, OUT)
     # Weights are kept times 2¹⁴: at most 2¹⁵, and of k equal ones none falls out of float16 below k = 2³⁰.
     a_i = tl.load(a + copy * n + i, i < n, 0.0) * 1.4426950408889634 - 14
     kept = i < n
     if MASKED:
-        kept = kept & tl.load(counts + copy * n + i, i < n, 0).to(tl.int1)
+        kept = kept & tl.load(counts + i, i < n, 0).to(tl.int1)
     if BOUNDED:
         a_i = tl.exp2(scale - a_i)
     total = tl.zeros([ROWS, OUT], tl.float32)
@@ -170,12 +178,7 @@ def _weighted_sum(
         j = at + tl.arange(0, COLUMNS)
         s = _scores(q, k, i, j, n, d, scale, WIDTH, PARTS, INTERPRETED)
         b_j = tl.load(b + copy * n + j, j < n, 0.0) * 1.4426950408889634 - 14
-        seen = j < n
-        if MASKED:
-            seen = seen & tl.load(counts + copy * n + j, j < n, 0).to(tl.int1)
-        seen = seen[None, :] & kept[:, None] & (i[:, None] != j[None, :])
-        if PAIRED:
-            seen = seen & (tl.abs(i[:, None] - j[None, :]) != half)
+        seen = _seen(counts, i, j, n, half, MASKED, PAIRED) & kept[:, None]
         if BOUNDED:
             weight = tl.exp2(s - scale) * (a_i[:, None] + tl.exp2(scale - b_j)[None, :])
         else:

@@ -27,13 +27,19 @@ ones to end leave little idle (34,493 nodes: 1.2 ms, against 1.6 with four)."""
 
 
 @triton.jit
+def _words(seed, row, group, ROWS: tl.constexpr, GROUPS: tl.constexpr) -> Any:
+    """The four words of each counter (group, row, 0, 0), ROWS × GROUPS × 2 × 2, in their order."""
+    zero = tl.zeros([ROWS, GROUPS], tl.uint32)
+    i = zero + (row + tl.arange(0, ROWS)).to(tl.uint32)[:, None]
+    g = zero + (group + tl.arange(0, GROUPS)).to(tl.uint32)[None, :]
+    w0, w1, w2, w3 = tl.philox(seed, g, i, zero, zero)
+    return tl.join(tl.join(w0, w2), tl.join(w1, w3))
+
+
+@triton.jit
 def _gaussian_tile(seed, row, column, ROWS: tl.constexpr, COLUMNS: tl.constexpr) -> Any:
     """N(0, 1) by Box and Muller, a pair from each word."""
-    zero = tl.zeros([ROWS, COLUMNS // 8], tl.uint32)
-    i = zero + (row + tl.arange(0, ROWS)).to(tl.uint32)[:, None]
-    group = zero + (column // 8 + tl.arange(0, COLUMNS // 8)).to(tl.uint32)[None, :]
-    w0, w1, w2, w3 = tl.philox(seed, group, i, zero, zero)
-    word = tl.join(tl.join(w0, w2), tl.join(w1, w3))
+    word = _words(seed, row, column // 8, ROWS, COLUMNS // 8)
     # −2·ln u = −2·ln 2·log₂ u
     u = ((word >> 16).to(tl.int32).to(tl.float32) + 0.5) * 0.0000152587890625
     radius = tl.sqrt(-1.3862943611198906 * tl.log2(u))
@@ -52,11 +58,7 @@ def _gaussian_tile(seed, row, column, ROWS: tl.constexpr, COLUMNS: tl.constexpr)
 @triton.jit
 def _rademacher_tile(seed, row, column, ROWS: tl.constexpr, COLUMNS: tl.constexpr) -> Any:
     """±1, one from each bit."""
-    zero = tl.zeros([ROWS, COLUMNS // 128], tl.uint32)
-    i = zero + (row + tl.arange(0, ROWS)).to(tl.uint32)[:, None]
-    group = zero + (column // 128 + tl.arange(0, COLUMNS // 128)).to(tl.uint32)[None, :]
-    w0, w1, w2, w3 = tl.philox(seed, group, i, zero, zero)
-    word = tl.reshape(tl.join(tl.join(w0, w2), tl.join(w1, w3)), [ROWS, COLUMNS // 32, 1])
+    word = tl.reshape(_words(seed, row, column // 128, ROWS, COLUMNS // 128), [ROWS, COLUMNS // 32, 1])
     bit = (word >> tl.arange(0, 32).to(tl.uint32)[None, None, :]) & 1
     return tl.reshape(bit.to(tl.int32) * 2 - 1, [ROWS, COLUMNS]).to(tl.float32)
 
@@ -168,15 +170,20 @@ def dense_product(
 
 
 @triton.jit
+def _misses(word, LOG_MISS: tl.constexpr) -> Any:
+    """The gap that a word stands for, before it is rounded down; float64, so that every device rounds to the same."""
+    return tl.log(((word >> 1).to(tl.float64) + 0.5) * 4.656612873077393e-10) / LOG_MISS
+
+
+@triton.jit
 def _gaps(seed, row, group, LOG_MISS: tl.constexpr, DRAWS: tl.constexpr) -> Any:
     """Steps of at least 1 from one non-zero of a row to the next, and the sign of that."""
     zero = tl.zeros([DRAWS // 4], tl.uint32)
     group = zero + (group + tl.arange(0, DRAWS // 4)).to(tl.uint32)
     w0, w1, w2, w3 = tl.philox(seed, group, zero + row.to(tl.uint32), zero + 1, zero)
     word = tl.reshape(tl.join(tl.join(w0, w2), tl.join(w1, w3)), [DRAWS])
-    u = ((word >> 1).to(tl.float64) + 0.5) * 4.656612873077393e-10
-    # float64, so that every device finds the same whole numbers; past 2³⁰ the row has ended in any case
-    gap = tl.minimum(tl.log(u) / LOG_MISS, 1073741824.0).to(tl.int64)
+    # past 2³⁰ the row has ended in any case
+    gap = tl.minimum(_misses(word, LOG_MISS), 1073741824.0).to(tl.int64)
     return gap + 1, (word & 1).to(tl.float32) * 2 - 1
 
 
@@ -255,8 +262,7 @@ def _first_nonzero(seeds, out, k, n, LOG_MISS: tl.constexpr, BLOCK: tl.constexpr
     copy = tl.program_id(1).to(tl.int64)
     zero = tl.zeros([BLOCK], tl.uint32)
     word, _, _, _ = tl.philox(tl.load(seeds + copy), zero, row.to(tl.uint32), zero + 1, zero)
-    u = ((word >> 1).to(tl.float64) + 0.5) * 4.656612873077393e-10
-    tl.store(out + copy * k + row, tl.log(u) / LOG_MISS < n, row < k)
+    tl.store(out + copy * k + row, _misses(word, LOG_MISS) < n, row < k)
 
 
 def occupied_rows(seeds: Tensor, k: int, n: int, density: float) -> Tensor:
