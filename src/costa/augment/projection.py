@@ -20,8 +20,8 @@ from torch import Tensor
 from costa.augment import philox
 from costa.nn import kernels
 
-TILE = 2**18
-"""Entries of P that exist at a time, off the GPU's kernels: a tile that stays in a core's cache."""
+TILE, GPU_TILE = 2**18, 2**24
+"""Entries of P that exist at a time, off the kernels: a tile that stays in a core's cache, and one that fills a GPU."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +125,9 @@ class Implicit(Projection):
         return seeds
 
     def _blocks(self, per_row: float) -> Iterator[tuple[int, int]]:
-        """(first, last) of blocks of rows that hold about TILE entries together."""
-        rows = max(1, round(TILE / max(1.0, per_row)))
+        """(first, last) of blocks of rows that hold about a tile's entries together."""
+        tile = GPU_TILE if self.like.is_cuda else TILE
+        rows = max(1, round(tile / max(1.0, per_row)))
         return ((first, min(first + rows, self.k)) for first in range(0, self.k, rows))
 
     def _fused(self, source: Tensor) -> bool:

@@ -30,7 +30,7 @@ REPEATS = 5
 SECONDS_A_ROUND = 1.0
 """A slow contestant has fewer epochs in a round, at least one."""
 PROBED_EPOCHS = 100
-PATIENCE = 40.0
+PATIENCE = 10.0
 """Seconds; a contestant whose ``PROBED_EPOCHS`` would take longer is not probed."""
 
 
