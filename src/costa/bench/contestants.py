@@ -111,6 +111,7 @@ FRUGAL: dict[str, Any] = {
     "sketch.kind": "countsketch",
     "sketch.ratio": 0.25,
     "encoder.activation": "elu",
+    "head.width": 256,
     "loss.tau": 3.0,
     "train.weight_decay": 2e-3,
 }
