@@ -7,7 +7,7 @@ from statistics import mean, stdev
 import pytest
 
 from costa import runs, settings
-from costa.experiments import presets, store
+from costa.experiments import presets, reproduce, store, tables
 from costa.methods import get_method
 
 ROOT = Path(__file__).parents[1]
@@ -69,3 +69,16 @@ def test_measured_numbers_are_those_of_the_store():
         assert ours == f"{100 * every:.1f} ({100 * mean(pairs):.1f} ± {100 * stdev(pairs):.1f})"
         assert raw == f"{100 * lines[0]['floor']['raw']['accuracy']:.1f}"
         assert untrained == f"{100 * lines[0]['floor']['untrained']['accuracy']:.1f}"
+
+
+def test_the_performance_page_is_what_the_store_gives(tmp_path):
+    page = tmp_path / "performance.md"
+    page.write_text((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"), encoding="utf-8")
+    tables.performance(ROOT / "results", tmp_path / "figures")
+    assert page.read_text(encoding="utf-8") == (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+
+
+def test_the_runtime_figure_is_of_the_stored_runtimes(tmp_path):
+    reproduce.fig_runtime(ROOT / "results", tmp_path)
+    drawn = (ROOT / "docs" / "figures" / "fig-runtime.csv").read_bytes()
+    assert (tmp_path / "fig-runtime.csv").read_bytes() == drawn

@@ -37,7 +37,7 @@ def results(tmp_path):
     write("runtime", race("small") + race("large"))
     write("physics", [r | {"ms_per_epoch": None} if r["contestant"] == "plain GRACE" else r for r in race("physics")])
     write("cora", race("cora"))
-    write("cora", [*race("cora"), row("cora", "costa-sv (countsketch 0.25)", 1.6)], "cpu")
+    write("cora", [*race("cora"), row("cora", "costa-sv (countsketch 0.25)", 1.6)], "cpu", threads=2)
     write("memory", [row("m", "fast", 1.0, 10 * 2**20), row("m", "plain", 9.0, 90 * 2**20)])
     write("seeds", [row("cora", "one", None, probed=0.25), row("cora", "twenty", None, probed=0.6)])
     write("profile", [{"part": part, "us": 100.0, "floor_us": 40.0, "kernels": 3.0} for part in ("sketch", "rest")])
@@ -51,6 +51,14 @@ def results(tmp_path):
                 for mean in means
             ]
             (folder / f"{dataset}.jsonl").write_text("\n".join(lines) + "\n")
+    folder = tmp_path / "results" / "experiments" / "frugal" / "costa-sv"
+    folder.mkdir(parents=True)
+    lines = [
+        json.dumps({"settings": {"sketch.kind": kind}, "probes": [{"accuracy": {"mean": mean}}]})
+        for kind, means in (("gaussian", (0.80, 0.82)), ("countsketch", (0.81, 0.83)))
+        for mean in means
+    ]
+    (folder / "cora.jsonl").write_text("\n".join(lines) + "\n")
     return tmp_path / "results"
 
 
@@ -83,6 +91,7 @@ def test_the_other_tables(results):
     assert cells(tables.kernels(results))[-1] == [
         "amazon-photo", "costa-mv", "81.00 ± 1.41", "81.50 ± 0.71", "+0.50",
     ]  # fmt: skip
+    assert cells(tables.frugal(results))[-1] == ["CountSketch 0.25, width 128", "82.00 ± 1.41"]
 
 
 def test_the_page_gets_them_in_their_places_twice_alike(results, page):
@@ -90,7 +99,7 @@ def test_the_page_gets_them_in_their_places_twice_alike(results, page):
         assert reproduce.reproduce(["performance"], results, page.parent / "figures") == [page]
         text = page.read_text()
         assert text.startswith("before\n<!-- table-speed -->\n| graph | device |")
-        assert text.endswith("<!-- end of table-kernels -->\nafter\n")
+        assert text.endswith("<!-- end of table-frugal -->\nafter\n")
         assert "old" not in text
 
 

@@ -61,8 +61,9 @@ def speed(results: Path) -> str:
         for own, twin in (("costa-sv", "plain COSTA one view"), ("costa-mv", "plain COSTA two views")):
             rows.append([graph, "H200", own, *_against(race, own, [twin, "plain GRACE", "plain GCA"])])
     own, twins = "costa-sv (countsketch 0.25)", ["plain COSTA two views", "plain GRACE", "plain GCA"]
+    cores = f"{read_bench(results, 'cora', 'cpu')['threads']} CPU cores"
     for graph, race in on_cpu.items():
-        rows.append([graph, "2 CPU cores", own, *_against(race, own, twins)])
+        rows.append([graph, cores, own, *_against(race, own, twins)])
     header = ["graph", "device", "ours", "ms an epoch", "peak memory", "times as fast as plain COSTA", "GRACE", "GCA"]
     return markdown(header, rows)
 
@@ -121,24 +122,38 @@ def kernels(results: Path) -> str:
     rows = []
     for dataset in KERNELS:
         for method in ("costa-sv", "costa-mv"):
-            path = results / "experiments" / "kernels" / method / f"{dataset}.jsonl"
-            if not path.exists():
-                raise InputError(
-                    f"{path} is missing; make it with `costa train {dataset} --method {method} --preset none"
-                    f" --seeds {SEEDS} --results results/experiments/kernels`, and with --set train.kernels=plain too."
-                )
-            means = {
-                form: [
-                    100 * run["probes"][0]["accuracy"]["mean"]
-                    for run in store.read(path)
-                    if run["settings"]["train.kernels"] == form
-                ]
-                for form in ("plain", "fast")
-            }
-            cells = [f"{statistics.mean(form):.2f} ± {statistics.stdev(form):.2f}" for form in means.values()]
-            difference = statistics.mean(means["fast"]) - statistics.mean(means["plain"])
-            rows.append([dataset, method, *cells, f"{difference:+.2f}"])
+            forms = _accuracies(results, "kernels", method, dataset, "train.kernels", ("plain", "fast"))
+            difference = statistics.mean(forms["fast"]) - statistics.mean(forms["plain"])
+            rows.append([dataset, method, *map(_spread, forms.values()), f"{difference:+.2f}"])
     return markdown(["dataset", "method", "plain path", "fast path", "difference"], rows)
+
+
+def frugal(results: Path) -> str:
+    """The probe's accuracy after the sketch that the CPU's line of :func:`speed` has, beside the default one."""
+    kinds = _accuracies(results, "frugal", "costa-sv", "cora", "sketch.kind", ("gaussian", "countsketch"))
+    names = ("Gaussian 0.5, width 256 (the default settings)", "CountSketch 0.25, width 128")
+    return markdown(["sketch", "accuracy"], zip(names, map(_spread, kinds.values()), strict=True))
+
+
+def _accuracies(
+    results: Path, experiment: str, method: str, dataset: str, key: str, values: Sequence[str]
+) -> dict[str, list[float]]:
+    """For each value of the setting ``key``, the mean accuracy of each run under the first protocol, in percent."""
+    path = results / "experiments" / experiment / method / f"{dataset}.jsonl"
+    if not path.exists():
+        raise InputError(
+            f"{path} is missing; make it with `costa train {dataset} --method {method} --preset none --seeds {SEEDS}"
+            f" --results {path.parents[1]}`, once for each {key} of {', '.join(values)} (--set {key}=…)."
+        )
+    runs = store.read(path)
+    return {
+        value: [100 * run["probes"][0]["accuracy"]["mean"] for run in runs if run["settings"][key] == value]
+        for value in values
+    }
+
+
+def _spread(scores: Sequence[float]) -> str:
+    return f"{statistics.mean(scores):.2f} ± {statistics.stdev(scores):.2f}"
 
 
 TABLES = {
@@ -147,6 +162,7 @@ TABLES = {
     "table-seeds": seeds,
     "table-profile": profile,
     "table-kernels": kernels,
+    "table-frugal": frugal,
 }
 """By the name of their place in ``performance.md``."""
 
