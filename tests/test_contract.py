@@ -14,7 +14,7 @@ def test_names_of_commands():
     from costa.cli import app
 
     names = {command.callback.__name__ for command in app.registered_commands}
-    assert names == {"demo", "train", "probe", "embed", "datasets", "methods", "bench", "reproduce"}
+    assert names == {"demo", "train", "probe", "embed", "datasets", "methods", "bench", "reproduce", "tune"}
 
 
 def test_names_of_methods():
@@ -43,6 +43,7 @@ def test_names_of_protocols():
         "random-20-80",
         "random-10-80-10",
         "random-2-2-96",
+        "strict-10-10-80",
         "public",
     }
 

@@ -10,7 +10,17 @@ from torch_geometric.data import Data
 
 from costa import logistic, probe
 from costa.errors import InputError
-from costa.probe import PROTOCOLS, STRENGTHS, Clustering, Score, cluster, linear_probe, linear_probes, splits
+from costa.probe import (
+    PROTOCOLS,
+    STRENGTHS,
+    Clustering,
+    Score,
+    cluster,
+    linear_probe,
+    linear_probes,
+    splits,
+    validation_accuracy,
+)
 
 RANDOM = [name for name in PROTOCOLS if name != "public"]
 PERCENT = {
@@ -19,7 +29,9 @@ PERCENT = {
     "random-20-80": (10, 10),
     "random-10-80-10": (10, 80),
     "random-2-2-96": (2, 2),
+    "strict-10-10-80": (10, 10),
 }
+HELD_OUT = [name for name, protocol in PROTOCOLS.items() if protocol.selection != "cv"]
 
 
 def blobs(n=400, classes=3, d=8, *, noise=0.6, seed=0):
@@ -46,7 +58,7 @@ class TestSplits:
         assert list(PROTOCOLS) == [*PERCENT, "public"]
         assert all(protocol.name == name for name, protocol in PROTOCOLS.items())
         fractions = {name: protocol.label_fraction for name, protocol in PROTOCOLS.items()}
-        assert fractions == dict(zip(PROTOCOLS, (0.1, 0.1, 0.2, 0.1, 0.02, None), strict=True))
+        assert fractions == dict(zip(PROTOCOLS, (0.1, 0.1, 0.2, 0.1, 0.02, 0.1, None), strict=True))
         for name in RANDOM:
             rule = PROTOCOLS[name]
             assert rule.train + rule.validation + rule.test == pytest.approx(1)
@@ -78,8 +90,12 @@ class TestSplits:
             for part in ("train", "validation", "test"):
                 assert torch.equal(getattr(few[r], part), getattr(many[r], part))
         assert not torch.equal(many[0].train, many[1].train)
+
+    @pytest.mark.parametrize("name", [name for name in RANDOM if not PROTOCOLS[name].strict])
+    def test_split_r_is_drawn_by_its_own_seed(self, name):
+        split = splits(name, torch.arange(500) % 3, repeats=2)[1]
         order = torch.randperm(500, generator=torch.Generator().manual_seed(1))
-        assert torch.equal(many[1].train, order[: len(many[1].train)])
+        assert torch.equal(split.train, order[: len(split.train)])
 
     @pytest.mark.parametrize("name", RANDOM)
     def test_the_first_seed_shifts_the_splits(self, name):
@@ -88,6 +104,18 @@ class TestSplits:
         for r in range(2):
             for part in ("train", "validation", "test"):
                 assert torch.equal(getattr(late[r], part), getattr(early[3 + r], part))
+
+    def test_a_strict_protocol_tests_the_same_nodes_whatever_the_seed(self):
+        y = torch.arange(1000) % 3
+        y[::7] = -1
+        found = splits("strict-10-10-80", y, repeats=3) + splits("strict-10-10-80", y, repeats=3, first=1000)
+        inside = torch.cat([found[0].train, found[0].validation]).sort().values
+        for split in found:
+            assert torch.equal(split.test, found[0].test)
+            assert torch.equal(torch.cat([split.train, split.validation]).sort().values, inside)
+        dealt = {tuple(split.train.sort().values.tolist()) for split in found}
+        assert len(dealt) == 6
+        assert 0.35 < float((inside < 500).double().mean()) < 0.65
 
     def test_masks_have_no_first_seed(self):
         y, masks = torch.arange(200) % 3, own_masks(200, columns=4)
@@ -192,6 +220,24 @@ class TestLinearProbe:
             assert result.accuracy.per_split[r] == pytest.approx(model.score(x[test], y[test].numpy()), abs=0.005)
             f1 = f1_score(y[test].numpy(), model.predict(x[test]), average="macro")
             assert result.macro_f1.per_split[r] == pytest.approx(f1, abs=0.006)
+
+    @pytest.mark.parametrize("name", ["random-10-10-80", "random-10-90-cv", "random-20-80"])
+    def test_validation_is_the_chosen_strengths_score_where_it_was_chosen(self, name):
+        from sklearn.linear_model import LogisticRegression
+
+        z, y = blobs(n=500, classes=4)
+        x, target = (z / z.norm(dim=1, keepdim=True)).double().numpy(), y.numpy()
+        result = linear_probe(z, y, name, repeats=2)
+        assert result.validation.protocol == name
+        for r, split in enumerate(splits(name, y, repeats=2)):
+            folds = [(split.train, split.validation)]
+            if name.endswith("cv"):
+                order = split.train[y[split.train].argsort(stable=True)]
+                folds = [(order[torch.arange(len(order)) % 5 != k], order[k::5]) for k in range(5)]
+            model = LogisticRegression(C=result.chosen_c[r], tol=1e-8, max_iter=10_000)
+            accuracies = [model.fit(x[fit], target[fit]).score(x[held], target[held]) for fit, held in folds]
+            assert result.validation.per_split[r] == pytest.approx(np.mean(accuracies), abs=1e-9)
+        assert result.validation.mean != result.accuracy.mean
 
     def test_its_dictionary_is_the_contract(self):
         z, y = blobs()
@@ -435,6 +481,56 @@ class TestLinearProbes:
         for one, other in zip(host, linear_probes([z.cuda() for z in zs], y, name, repeats=3), strict=True):
             assert other.chosen_c == one.chosen_c
             assert other.accuracy.per_split == pytest.approx(one.accuracy.per_split, abs=0.003)
+
+
+class TestValidationAccuracy:
+    @pytest.mark.parametrize("name", HELD_OUT)
+    def test_it_is_the_validation_of_the_probes(self, name):
+        z, y = blobs(classes=4)
+        y[::9] = -1
+        zs = [z, z + 0.3 * torch.randn(400, 8, generator=torch.Generator().manual_seed(1))]
+        options = {"repeats": 3, "first_split": 5, "masks": own_masks(400, columns=3)}
+        assert validation_accuracy(zs, y, name, **options) == [
+            result.validation for result in linear_probes(zs, y, name, **options)
+        ]
+        assert validation_accuracy(torch.stack(zs), y, name, **options) == validation_accuracy(zs, y, name, **options)
+
+    @pytest.mark.parametrize("name", HELD_OUT)
+    def test_what_is_known_of_test_nodes_cannot_matter(self, name):
+        z, y = blobs(n=600)
+        options = {"repeats": 2, "masks": own_masks(600)}
+        tested = torch.ones(600, dtype=torch.bool)
+        for split in splits(name, y, **options):
+            tested[split.train] = tested[split.validation] = False
+        assert tested.any()
+        before = validation_accuracy([z], y, name, **options)
+        for other in ((y + 1) % 3, torch.full_like(y, 17), torch.zeros_like(y)):
+            assert validation_accuracy([z], torch.where(tested, other, y), name, **options) == before
+        wild = torch.where(tested[:, None], 100 * z.flip(0), z)
+        assert validation_accuracy([wild], y, name, **options) == before
+
+    def test_test_nodes_are_neither_predicted_nor_known(self, monkeypatch):
+        z, y = blobs()
+        asked, known = [], []
+
+        def watched(x, classes, fit_on, predict_on, c):
+            known.append(classes >= 0)
+            asked.extend(zip(fit_on, predict_on, strict=True))
+            return logistic.fit_predict(x, classes, fit_on, predict_on, c)
+
+        monkeypatch.setattr(probe, "fit_predict", watched)
+        validation_accuracy([z], y, "random-20-80", repeats=2)
+        expected = [(split.train, split.validation) for split in splits("random-20-80", y, repeats=2)]
+        assert len(asked) == 2
+        for (fit_on, predict_on), (train, validation) in zip(asked, expected, strict=True):
+            assert torch.equal(fit_on, train)
+            assert torch.equal(predict_on, validation)
+        seen = torch.cat([torch.cat(pair) for pair in expected]).unique()
+        assert torch.equal(known[0].nonzero().squeeze(1), seen)
+
+    def test_cross_validation_is_refused(self):
+        with pytest.raises(InputError, match="'random-10-90-cv' has no validation nodes"):
+            validation_accuracy([torch.ones(100, 4)], torch.arange(100) % 2, "random-10-90-cv")
 
 
 class TestCluster:

@@ -21,6 +21,7 @@ from costa.experiments.reproduce import TARGETS
 
 if TYPE_CHECKING:
     from costa.bench.measure import Row
+    from costa.experiments.tune import Ended
     from costa.training import Report
 
 console = Console(highlight=False, markup=False)
@@ -124,7 +125,11 @@ def train(
     epochs: Annotated[int | None, typer.Option(min=1, help="Instead of the settings' number of epochs.")] = None,
     device: Device = "auto",
     preset: Annotated[
-        str, typer.Option(help="Settings for this dataset, where there are any: tuned, paper (as published) or none.")
+        str,
+        typer.Option(
+            help="Settings for this dataset, where there are any: tuned (chosen by validation), strict (by validation"
+            " inside one fixed fifth), paper (as published) or none."
+        ),
     ] = "tuned",
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings, over the preset.")] = None,
     set_: Annotated[
@@ -212,6 +217,7 @@ def probe(
     random-20-80     10% train, 10% choose C, then both train again, 80% test (BGRL's)
     random-10-80-10  10% train, 80% choose C, 10% test (what the released COSTA code does)
     random-2-2-96    2% train, 2% choose C, 96% test (few labels)
+    strict-10-10-80  10% train, 10% choose C, both inside one fixed fifth; the other 80% test
     public           the graph's own masks: Planetoid's one split, WikiCS' twenty
     """
     from costa import runs, training
@@ -270,6 +276,59 @@ def methods() -> None:
         method = get_method(name)
         table.add_row(name, method.title, method.citation())
     console.print(table)
+
+
+@app.command(short_help="Search settings by validation.")
+def tune(
+    graph: GraphArgument,
+    method: Annotated[str, typer.Option(help="A name from `costa methods`.")] = "costa-sv",
+    trials: Annotated[int, typer.Option(min=1, help="Go on until the study holds so many.")] = 100,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Initialisations of a trial.")] = 2,
+    epochs: Annotated[int, typer.Option(min=1, help="The most a trial trains; its best checkpoint counts.")] = 1000,
+    splits: Annotated[int, typer.Option(min=1, help="Splits that each initialisation is judged on.")] = 10,
+    finalists: Annotated[
+        int, typer.Option(min=0, help="So many of the best are trained again and chosen from; 0 only searches.")
+    ] = 10,
+    final_seeds: Annotated[int, typer.Option(min=1, help="Initialisations of a finalist.")] = 10,
+    study: Annotated[
+        Path | None, typer.Option(help="The file of the study [default: tuning/METHOD-GRAPH.log].")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where tuned/ and strict/METHOD/GRAPH.toml go.")] = Path("tuning"),
+    timeout: Annotated[float | None, typer.Option(min=0, help="Stop after so many seconds.")] = None,
+    device: Device = "auto",
+    data_dir: DataDir = None,
+) -> None:
+    """Search a method's settings for a graph by validation accuracy alone; no test node is ever predicted.
+
+    The study is a file: the same command goes on with it, and several may work on it at once. Two files of settings
+    come out, for --config: tuned, by validation on random splits, and strict, by validation inside the fixed fifth of
+    strict-10-10-80.
+    """
+    from costa import runs, training
+    from costa.experiments import tune as room
+    from costa.graphs import load_graph
+    from costa.methods import get_method
+
+    until = time.monotonic() + timeout if timeout is not None else float("inf")
+    chosen, where = get_method(method), training.resolve_device(device)
+    data = load_graph(graph, data_dir=data_dir)
+    job = room.Job(data, chosen, where, epochs=epochs, seeds=seeds, splits=splits, until=until)
+    path = study or Path("tuning") / f"{method}-{data.name}.log"
+    opened = room.open_study(path, job)
+    _say(f"{chosen.title} on {runs.describe(data)}, on {where}")
+    _say(f"{path}: {len(room.finished(opened))} of {trials} trials")
+    try:
+        for ended in room.search(job, opened, trials):
+            _print_trial(ended)
+        for final in room.judge_finalists(job, opened, finalists, final_seeds):
+            judged = f"{final.percent} after {final.epochs} epochs" if final.why is None else final.why
+            _say(f"finalist {final.number:<4} {final.preset:<6} {judged}")
+    except (room.OutOfTime, KeyboardInterrupt) as stop:
+        _say(f"Stopped. What has ended is in {path}; the same command goes on.")
+        raise typer.Exit(130 if isinstance(stop, KeyboardInterrupt) else 0) from None
+    if finalists:
+        for written in room.write_presets(job, opened, finalists, final_seeds, out):
+            _say(str(written))
 
 
 @app.command(short_help="Time and memory beside plain twins.")
@@ -438,6 +497,14 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
                 " method, more epochs or other settings."
             )
     _say(f"  {folder}{os.sep}")
+
+
+def _print_trial(ended: Ended) -> None:
+    found = f"given up: {ended.why}"
+    if ended.accuracy is not None:
+        found = f"strict validation {100 * ended.accuracy:.1f} after {ended.epochs} epochs"
+    best = "" if ended.best is None else f", the best so far {100 * ended.best:.1f}"
+    _say(f"trial {ended.number:<4} {found}, {ended.seconds:.1f} s{best}")
 
 
 def _print_race(rows: list[Row]) -> None:

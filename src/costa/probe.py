@@ -27,6 +27,8 @@ from costa.logistic import FitPredict, fit_predict, fit_predict_sklearn
 
 STRENGTHS = tuple(2.0**power for power in range(-10, 11))
 FOLDS = 5
+FIFTH = 20220814
+"""The seed of the one fifth of the labelled nodes that a strict protocol trains and chooses on."""
 SOLVERS: Mapping[str, FitPredict] = {"torch": fit_predict, "sklearn": fit_predict_sklearn}
 
 
@@ -46,6 +48,7 @@ class Protocol:
         label_fraction: Fraction of the labelled nodes that the tested classifier is trained on; None where the
             graph's own masks say.
         description: One line for a person.
+        strict: Whether the same nodes test in every split, whatever its seed.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Protocol:
     selection: Literal["validation", "cv", "refit", "public"]
     label_fraction: float | None
     description: str
+    strict: bool = False
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
@@ -79,6 +83,11 @@ PROTOCOLS: Mapping[str, Protocol] = {
         Protocol(
             "random-2-2-96", 0.02, 0.02, 0.96, "validation", 0.02,
             "2% train, 2% choose C, 96% test (few labels)",
+        ),
+        Protocol(
+            "strict-10-10-80", 0.1, 0.1, 0.8, "validation", 0.1,
+            "10% train, 10% choose C, both inside one fixed fifth; the other 80% test",
+            strict=True,
         ),
         Protocol(
             "public", None, None, None, "public", None,
@@ -141,6 +150,7 @@ class ProbeResult:
         label_fraction: Fraction of the labelled nodes that the tested classifiers were trained on.
         accuracy: Test accuracy over the splits.
         macro_f1: Macro-F1 over the splits.
+        validation: Accuracy of the chosen strength on the nodes that chose it: what settings may be chosen by.
         chosen_c: The strength chosen in each split.
     """
 
@@ -148,6 +158,7 @@ class ProbeResult:
     label_fraction: float
     accuracy: Score
     macro_f1: Score
+    validation: Score
     chosen_c: tuple[float, ...]
 
     def __str__(self) -> str:
@@ -180,8 +191,9 @@ def splits(
     """The splits of a protocol; split r comes from its own generator, seeded with first + r, whatever ``repeats`` is.
 
     Of N labelled nodes, train and validation take ⌊N·fraction⌋ each and test takes all that remain; nothing is
-    stratified. ``public`` takes the labelled nodes of the graph's own masks (of WikiCS, ``val_mask`` chooses C and
-    ``stopping_mask`` is unused).
+    stratified. Train and validation of a strict protocol are together the same nodes in every split, drawn once by a
+    seed of their own: what is chosen inside them is tested on nodes that helped to choose nothing. ``public`` takes the
+    labelled nodes of the graph's own masks (of WikiCS, ``val_mask`` chooses C and ``stopping_mask`` is unused).
 
     Args:
         protocol: A name in ``PROTOCOLS``.
@@ -215,9 +227,12 @@ def splits(
     # The fractions' nearest floats lie above them, so a product that should be whole never falls below.
     sizes = [int(len(labelled) * rule.train), int(len(labelled) * rule.validation)]
     sizes.append(len(labelled) - sum(sizes))
-    generators = (torch.Generator().manual_seed(first + r) for r in range(repeats))
-    orders = (torch.randperm(len(labelled), generator=generator) for generator in generators)
-    return [Split(*labelled[order].split(sizes)) for order in orders]
+    dealt, always = labelled, labelled[:0]
+    if rule.strict:
+        dealt, always = _shuffled(labelled, FIFTH).split([sizes[0] + sizes[1], sizes[2]])
+        sizes[2] = 0
+    deals = (_shuffled(dealt, first + r).split(sizes) for r in range(repeats))
+    return [Split(train, validation, torch.cat([test, always])) for train, validation, test in deals]
 
 
 def linear_probe(
@@ -285,26 +300,61 @@ def linear_probes(
         raise InputError(f"there is no solver '{solver}'; choose one of: {', '.join(SOLVERS)}.")
     parts = splits(protocol, y, repeats=repeats, first=first_split, masks=masks)
     rule, label = PROTOCOLS[protocol], _labels(y)
-    embeddings = [_unit_rows(z, len(label), device) for z in zs]
-    if len(widths := {x.shape[1] for x in embeddings}) != 1:
-        found = " and ".join(str(width) for width in sorted(widths)) or "none"
-        raise InputError(f"the embeddings probed together must be of one width, not {found}; probe them apart.")
-    classes = torch.searchsorted(label[label >= 0].unique(), label).masked_fill(label < 0, -1)
+    x = _together(zs, len(label), device)
 
     fit_on = [torch.cat([part.train, part.validation]) if rule.selection == "refit" else part.train for part in parts]
-    chosen, confusion = _select(rule, parts, fit_on, torch.stack(embeddings), classes, SOLVERS[solver])
+    chosen, validation, confusion = _select(rule, parts, fit_on, x, _classes(label), SOLVERS[solver])
     accuracy = confusion.diagonal(dim1=-2, dim2=-1).sum(-1) / confusion.sum((-1, -2))
     own_fraction = sum(len(rows) for rows in fit_on) / len(fit_on) / int((label >= 0).sum())
+    columns = [measure.tolist() for measure in (accuracy, _macro_f1(confusion), validation, chosen)]
     return [
         ProbeResult(
             protocol=protocol,
             label_fraction=own_fraction if rule.label_fraction is None else rule.label_fraction,
             accuracy=Score.of(right, protocol),
             macro_f1=Score.of(f1, protocol),
+            validation=Score.of(held_out, protocol),
             chosen_c=tuple(STRENGTHS[index] for index in indices),
         )
-        for right, f1, indices in zip(accuracy.tolist(), _macro_f1(confusion).tolist(), chosen.tolist(), strict=True)
+        for right, f1, held_out, indices in zip(*columns, strict=True)
     ]
+
+
+def validation_accuracy(
+    zs: Sequence[Tensor | np.ndarray] | Tensor | np.ndarray,
+    y: Tensor | np.ndarray | None,
+    protocol: str = "random-10-10-80",
+    *,
+    repeats: int = 20,
+    first_split: int = 0,
+    masks: Any = None,
+    device: torch.device | str | None = None,
+) -> list[Score]:
+    """The ``validation`` of :func:`linear_probes`, for each embedding, while nothing is known of the test nodes.
+
+    The labels of nodes that neither train nor validate in any of the splits are taken away first, so they cannot have
+    a part in what is chosen by these scores.
+
+    Args:
+        zs: The embeddings, each n × d.
+        y, protocol, repeats, first_split, masks, device: As for :func:`linear_probe`; a protocol that chooses C by
+            cross-validation has no validation nodes and is refused.
+
+    Example:
+        >>> y = torch.arange(300) % 3
+        >>> print(*validation_accuracy([torch.eye(3)[y]], y, "strict-10-10-80", repeats=5))
+        100.0 ± 0.0 % (strict-10-10-80, 5 splits)
+    """
+    parts = splits(protocol, y, repeats=repeats, first=first_split, masks=masks)
+    rule, label = PROTOCOLS[protocol], _labels(y)
+    if rule.selection == "cv":
+        raise InputError(f"the protocol '{protocol}' has no validation nodes; choose one that has.")
+    seen = torch.zeros(len(label), dtype=torch.bool)
+    for part in parts:
+        seen[part.train] = seen[part.validation] = True
+    classes = _classes(label.masked_fill(~seen, -1))
+    _, validation, _ = _choose(rule, parts, _together(zs, len(label), device), classes, fit_predict)
+    return [Score.of(per_split, protocol) for per_split in validation.tolist()]
 
 
 def cluster(
@@ -351,31 +401,52 @@ def _select(
     x: Tensor,
     classes: Tensor,
     fit_predict: FitPredict,
-) -> tuple[Tensor, Tensor]:
-    """For S embeddings × T splits, which strength was chosen, and the confusion matrix of its classes on the test."""
-    c = torch.tensor(STRENGTHS, dtype=torch.float64)
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For S embeddings × T splits: the strength chosen, its accuracy where it was, its confusion matrix on the test."""
+    tests = [part.test for part in parts]
     if rule.selection in ("validation", "public"):
         # The candidates are what is tested, so they predict both parts at once and are fitted once.
-        wanted = [torch.cat([part.validation, part.test]) for part in parts]
-        found = fit_predict(x, classes, fit_on, wanted, c.expand(len(x), len(parts), -1))
-        truth = _truth(classes, wanted).to(found.device)
-        sizes = torch.tensor([[len(part.validation)] for part in parts], device=found.device)
-        held_out = torch.arange(truth.shape[1], device=found.device) < sizes
-        chosen = _best(_accuracy(found, truth.masked_fill(~held_out, -1)))
-        tested, truth = found.take_along_dim(chosen[..., None, None], 2), truth.masked_fill(held_out, -1)
+        chosen, validation, found = _choose(rule, parts, x, classes, fit_predict, also=tests)
+        tested = found.take_along_dim(chosen[..., None, None], 2)
+        known = [torch.cat([torch.full_like(part.validation, -1), classes[part.test]]) for part in parts]
+        truth = pad_sequence(known, batch_first=True, padding_value=-1)
     else:
-        if rule.selection == "cv":
-            trials = [trial for part in parts for trial in _folds(part.train, classes)]
-        else:
-            trials = [(part.train, part.validation) for part in parts]
-        held_outs = [held_out for _, held_out in trials]
-        found = fit_predict(x, classes, [train for train, _ in trials], held_outs, c.expand(len(x), len(trials), -1))
-        scores = _accuracy(found, _truth(classes, held_outs).to(found.device))
-        chosen = _best(scores.view(len(x), len(parts), -1, len(c)).mean(2))
-        tests = [part.test for part in parts]
-        tested = fit_predict(x, classes, fit_on, tests, c[chosen.cpu()][..., None])
-        truth = _truth(classes, tests).to(found.device)
-    return chosen, _confusion(tested.squeeze(2), truth, int(classes.max()) + 1)
+        chosen, validation, _ = _choose(rule, parts, x, classes, fit_predict)
+        c = torch.tensor(STRENGTHS, dtype=torch.float64)[chosen.cpu()]
+        tested = fit_predict(x, classes, fit_on, tests, c[..., None])
+        truth = _truth(classes, tests)
+    return chosen, validation, _confusion(tested.squeeze(2), truth.to(tested.device), int(classes.max()) + 1)
+
+
+def _choose(
+    rule: Protocol,
+    parts: Sequence[Split],
+    x: Tensor,
+    classes: Tensor,
+    fit_predict: FitPredict,
+    also: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For S embeddings × T splits: the strength chosen, its accuracy where it was, and what all candidates predicted.
+
+    They predict the nodes held out and, after those, the ones that each split shall predict ``also``.
+    """
+    if rule.selection == "cv":
+        trials = [trial for part in parts for trial in _folds(part.train, classes)]
+    else:
+        trials = [(part.train, part.validation) for part in parts]
+    held_outs = [held_out for _, held_out in trials]
+    wanted = held_outs if also is None else [torch.cat(pair) for pair in zip(held_outs, also, strict=True)]
+    c = torch.tensor(STRENGTHS, dtype=torch.float64)
+    found = fit_predict(x, classes, [train for train, _ in trials], wanted, c.expand(len(x), len(trials), -1))
+    truth = _truth(classes, held_outs).to(found.device)
+    scores = _accuracy(found[..., : truth.shape[1]], truth).view(len(x), len(parts), -1, len(c)).mean(2)
+    chosen = _best(scores)
+    return chosen, scores.take_along_dim(chosen[..., None], -1).squeeze(-1), found
+
+
+def _classes(label: Tensor) -> Tensor:
+    """The labels as 0 … K − 1, −1 where there is none."""
+    return torch.searchsorted(label[label >= 0].unique(), label).masked_fill(label < 0, -1)
 
 
 def _truth(classes: Tensor, rows: Sequence[Tensor]) -> Tensor:
@@ -471,6 +542,22 @@ def _labels(y: Tensor | np.ndarray | None) -> Tensor:
             else "all labelled nodes are of one class, so there is nothing to tell apart; label nodes of another class."
         )
     return label
+
+
+def _shuffled(nodes: Tensor, seed: int) -> Tensor:
+    """The nodes in an order of their own for each seed."""
+    return nodes[torch.randperm(len(nodes), generator=torch.Generator().manual_seed(seed))]
+
+
+def _together(
+    zs: Sequence[Tensor | np.ndarray] | Tensor | np.ndarray, nodes: int, device: torch.device | str | None
+) -> Tensor:
+    """The embeddings as :func:`_unit_rows` makes them, S × n × d."""
+    embeddings = [_unit_rows(z, nodes, device) for z in zs]
+    if len(widths := {x.shape[1] for x in embeddings}) != 1:
+        found = " and ".join(str(width) for width in sorted(widths)) or "none"
+        raise InputError(f"the embeddings probed together must be of one width, not {found}; probe them apart.")
+    return torch.stack(embeddings)
 
 
 def _unit_rows(z: Tensor | np.ndarray, nodes: int, device: torch.device | str | None) -> Tensor:

@@ -3,6 +3,7 @@ import pytest
 from costa import settings
 from costa.errors import InputError
 from costa.experiments import presets
+from costa.graphs.synthetic import planted_partition
 from costa.methods import METHODS, get_method
 
 PUBLISHED = {
@@ -36,7 +37,7 @@ def test_nothing_is_published_for_one_view_pubmed_or_dblp():
 
 def test_every_preset_of_every_method_is_valid():
     for name in METHODS:
-        for preset in ("paper", "tuned"):
+        for preset in ("paper", "tuned", "strict"):
             for dataset in presets.published(preset, name):
                 settings.merge(get_method(name).Settings, [(preset, presets.load_preset(preset, name, dataset))])
 
@@ -52,3 +53,32 @@ def test_a_config_file_is_read_or_refused_in_a_sentence(tmp_path):
         presets.load_config(file)
     with pytest.raises(InputError, match="unknown preset"):
         presets.load_preset("best", "costa-sv", "cora")
+
+
+def test_what_validation_chose_has_a_file_for_each_dataset(tmp_path, monkeypatch):
+    assert presets.load_preset("tuned", "costa-mv", "digits")["encoder.norm"] == "batch"
+    assert presets.published("tuned", "costa-sv") == ["digits"]
+    monkeypatch.setattr(presets, "ROOT", tmp_path)
+    assert presets.published("strict", "costa-sv") == []
+    folder = tmp_path / "strict" / "costa-sv"
+    folder.mkdir(parents=True)
+    (folder / "amazon-photo.toml").write_text("# Chosen.\nloss.tau = 2.0\naugment.edge_rate = [0.1]\n")
+    assert presets.published("strict", "costa-sv") == ["amazon-photo"]
+    assert presets.load_preset("strict", "costa-sv", "amazon-photo") == {"loss.tau": 2.0, "augment.edge_rate": [0.1]}
+    assert presets.load_preset("tuned", "costa-sv", "amazon-photo") is None
+    assert presets.load_preset("strict", "costa-sv", "../costa-sv/amazon-photo") is None
+
+
+@pytest.mark.parametrize(
+    ("preset", "message"),
+    [
+        ("paper", "no settings are published for costa-mv on dblp .*cora.*use the preset tuned or none"),
+        ("strict", "no settings were chosen strictly for costa-mv on dblp"),
+    ],
+)
+def test_asking_for_a_preset_that_is_not_there_is_an_error(preset, message):
+    graph = planted_partition(40, 2, 4, degree=4, seed=0)
+    graph.name = "dblp"
+    with pytest.raises(InputError, match=message):
+        presets.resolve(get_method("costa-mv"), graph, preset=preset)
+    assert presets.resolve(get_method("costa-mv"), graph).note.startswith("no tuned settings for costa-mv on dblp")

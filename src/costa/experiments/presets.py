@@ -1,8 +1,9 @@
-"""Settings per method and dataset: one TOML a method, with its published (``paper``) and its tuned settings.
+"""Settings per method and dataset, in TOML files beside this module.
 
-[paper.all]         what holds for every dataset
-[paper.cora]        what is published for Cora, over ``all``
-[tuned.cora]        what validation chose
+``METHOD.toml`` holds what was published: ``[paper.all]`` what holds for every dataset, ``[paper.cora]`` what is
+published for Cora, over ``all``. ``tuned/METHOD/DATASET.toml`` and ``strict/METHOD/DATASET.toml`` hold what validation
+chose, each as ``costa tune`` writes it: ``tuned`` on random splits of tuning seeds, ``strict`` inside the fixed fifth
+of the protocol ``strict-10-10-80``, whose other 80% helped to choose nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,10 @@ from costa.errors import InputError
 from costa.methods.base import Method
 from costa.settings import Layer, merge, nested_to_flat
 
-PRESETS = ("tuned", "paper", "none")
+PRESETS = ("tuned", "strict", "paper", "none")
+CHOSEN = ("tuned", "strict")
+"""Those that have a file for each method and dataset."""
+ROOT = resources.files(__package__)
 
 
 @dataclass(frozen=True)
@@ -52,10 +57,11 @@ def resolve(
     values = load_preset(preset, method.name, name)
     if values is not None:
         layers.append((f"preset {preset}", values))
-    elif preset == "paper":
-        there = ", ".join(published("paper", method.name))
+    elif preset in ("paper", "strict"):
+        there = ", ".join(published(preset, method.name))
+        found = "no settings are published" if preset == "paper" else "no settings were chosen strictly"
         raise InputError(
-            f"no settings are published for {method.name} on {name}"
+            f"{found} for {method.name} on {name}"
             + (f" (there are for: {there})" if there else "")
             + "; use the preset tuned or none."
         )
@@ -87,14 +93,20 @@ def load_preset(name: str, method: str, dataset: str) -> dict[str, Any] | None:
     """
     if name not in PRESETS:
         raise InputError(f"unknown preset {name!r}; there are {', '.join(PRESETS)}.")
-    tables = _tables(method).get(name, {})
-    if dataset not in tables:
+    if dataset not in published(name, method):
         return None
+    if name in CHOSEN:
+        return nested_to_flat(_read(ROOT / name / method / f"{dataset}.toml"))
+    tables = _tables(method)[name]
     return nested_to_flat(tables.get("all", {})) | nested_to_flat(tables[dataset])
 
 
 def published(name: str, method: str) -> list[str]:
     """The datasets for which the method has that preset."""
+    if name in CHOSEN:
+        folder = ROOT / name / method
+        files = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
+        return [file.removesuffix(".toml") for file in files if file.endswith(".toml")]
     return [dataset for dataset in _tables(method).get(name, {}) if dataset != "all"]
 
 
@@ -109,5 +121,9 @@ def load_config(path: Path) -> dict[str, Any]:
 
 
 def _tables(method: str) -> dict[str, Any]:
-    file = resources.files(__package__) / f"{method}.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    file = ROOT / f"{method}.toml"
+    return _read(file) if file.is_file() else {}
+
+
+def _read(file: Traversable) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))

@@ -1,0 +1,419 @@
+"""The search for settings: what it sees, what survives an interruption, what it writes."""
+
+import math
+import sys
+import tomllib
+from types import SimpleNamespace
+
+import optuna
+import pytest
+import torch
+
+from costa import probe, training
+from costa.errors import InputError
+from costa.experiments import presets, tune
+from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
+from costa.probe import splits
+from costa.settings import flatten
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return planted_partition(120, 3, 8, degree=4, homophily=0.6, signal=1.0, seed=0)
+
+
+def a_job(graph, method="costa-sv", **options):
+    return tune.Job(graph, get_method(method), CPU, **{"epochs": 3, "seeds": 1, "splits": 2} | options)
+
+
+def searched(path, job, trials, seed=0):
+    study = tune.open_study(path, job, seed=seed)
+    return study, list(tune.search(job, study, trials))
+
+
+class TestSpace:
+    @pytest.mark.parametrize("method", ["costa-sv", "costa-mv"])
+    def test_every_sample_is_legal(self, graph, method):
+        chosen = get_method(method)
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        seen = {}
+        for _ in range(200):
+            values = tune.sample(study.ask(), chosen, graph)
+            settings = presets.resolve(chosen, graph, preset="none", given=values, epochs=5).values
+            merged = flatten(settings)
+            assert all(merged[key] == value for key, value in values.items() if not key.startswith("augment."))
+            chosen.build(settings, 8, torch.Generator())
+            assert ("sketch.density" in values) == (values["sketch.kind"] == "sparse")
+            assert ("head.activation" in values) == (values["head.width"] > 0)
+            for key, value in values.items():
+                seen.setdefault(key, set()).add(str(value))
+        assert seen["encoder.activation"] >= {"relu", "elu", "prelu"}
+        assert seen["encoder.norm"] >= {"none", "batch"}
+        assert seen["features.scaling"] == {"none", "rows", "standard"}
+        assert seen["sketch.kind"] == {"gaussian", "rademacher", "sparse", "countsketch"}
+        assert seen["loss.kind"] == ({"self"} if method == "costa-sv" else {"cross", "both"})
+        assert seen.get("loss.include_self") == (None if method == "costa-sv" else {"True", "False"})
+        if method == "costa-sv":
+            assert seen["augment.edge_rate"] == {"0.0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8"}
+        else:
+            assert all(len(rate.split(",")) == 2 for rate in seen["augment.mask_rate"])
+        assert 0.1 <= min(map(float, seen["loss.tau"])) < 0.2
+        assert 4 < max(map(float, seen["loss.tau"])) <= 5
+
+    @pytest.mark.parametrize("nodes", [50, 8193, 10_000, 34_493, 1_000_000])
+    def test_a_large_graph_has_no_more_rows_than_the_most(self, nodes):
+        low, high = tune._ratios(nodes)
+        assert 0 < low < high <= 1
+        assert round(high * nodes) <= tune.MOST_ROWS
+        assert high * nodes > 0.98 * min(nodes, tune.MOST_ROWS)
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        for _ in range(30):
+            values = tune.sample(study.ask(), get_method("costa-sv"), SimpleNamespace(num_nodes=nodes))
+            assert values["sketch.ratio"] <= high
+
+    def test_a_method_samples_only_the_keys_that_it_has(self, graph):
+        values = tune.sample(optuna.create_study().ask(), get_method("untrained"), graph)
+        assert set(values) == {"features.scaling", "encoder.width", "encoder.activation", "encoder.norm"}
+
+    @pytest.mark.parametrize(
+        ("limit", "expected"),
+        [
+            (4, [4]),
+            (10, [10]),
+            (1000, [10, 20, 50, 100, 200, 300, 500, 700, 1000]),
+            (2100, [10, 20, 50, 100, 200, 300, 500, 700, 1000, 1500, 2000, 2100]),
+        ],
+    )
+    def test_checkpoints_end_at_the_limit(self, limit, expected):
+        assert tune.checkpoints(limit) == expected
+
+
+class TestSearch:
+    def test_it_goes_on_where_it_was_stopped(self, graph, tmp_path, monkeypatch):
+        path, job = tmp_path / "deep" / "study.log", a_job(graph)
+        study, ended = searched(path, job, 2)
+        assert [trial.number for trial in ended] == [0, 1]
+
+        def interrupted(*arguments):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(training, "build", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                list(tune.search(job, study, 4))
+        study, ended = searched(path, job, 4)
+        assert [trial.number for trial in ended] == [3, 4]  # 2 was interrupted and does not count
+        assert len(tune.finished(study)) == 4
+        assert ended[-1].best == max(trial.value for trial in tune.finished(study))
+        assert searched(path, job, 4)[1] == []
+
+    def test_only_tuning_seeds_are_used(self, graph, tmp_path, monkeypatch):
+        seeds, firsts = set(), set()
+        build, accuracy = training.build, tune.validation_accuracy
+
+        def seen_build(method, settings, graph, seed, device):
+            seeds.add(seed)
+            return build(method, settings, graph, seed, device)
+
+        def seen_accuracy(*arguments, first_split, **options):
+            firsts.add(first_split)
+            return accuracy(*arguments, first_split=first_split, **options)
+
+        monkeypatch.setattr(training, "build", seen_build)
+        monkeypatch.setattr(tune, "validation_accuracy", seen_accuracy)
+        job = a_job(graph, seeds=2)
+        study, _ = searched(tmp_path / "study.log", job, 1)
+        assert seeds == {1000, 1001}
+        assert firsts == {1000}
+        list(tune.judge_finalists(job, study, 1, 3))
+        assert seeds == {1000, 1001, 1100, 1101, 1102}
+        assert firsts == {1000, 1100}
+
+    def test_no_test_node_is_predicted(self, graph, tmp_path, monkeypatch):
+        def unwanted(*arguments, **options):
+            raise AssertionError("the test part was predicted")
+
+        monkeypatch.setattr(probe, "_select", unwanted)
+        study, ended = searched(tmp_path / "study.log", a_job(graph), 1)
+        assert ended[0].why is None
+        assert len(list(tune.judge_finalists(a_job(graph), study, 1, 1))) == 2
+
+    def test_labels_outside_the_fifth_do_not_touch_the_strict_choice(self, graph, tmp_path):
+        outside = splits("strict-10-10-80", graph.y, repeats=1)[0].test
+        other = graph.clone()
+        other.y[outside] = (graph.y[outside] + torch.arange(len(outside))) % 3
+        chosen = []
+        for number, given in enumerate((graph, other)):
+            job = a_job(given)
+            study, ended = searched(tmp_path / f"{number}.log", job, 5)
+            list(tune.judge_finalists(job, study, 2, 1))
+            files = tune.write_presets(job, study, 2, 1, tmp_path / str(number))
+            numbers = [(trial.accuracy, trial.epochs) for trial in ended]
+            others = [trial.user_attrs["tuned"]["accuracy"] for trial in tune.finished(study)]
+            chosen.append((numbers, files[0].read_text(), others))
+        assert chosen[0][:2] == chosen[1][:2]
+        assert chosen[0][2] != chosen[1][2]
+        assert len(set(chosen[0][0])) > 1
+
+    def test_settings_that_fail_do_not_end_it(self, graph, tmp_path, monkeypatch):
+        build, built = training.build, []
+
+        def troubled(*arguments):
+            method = build(*arguments)
+            built.append(method)
+            match len(built):
+                case 1:
+                    next(method.parameters()).data.fill_(math.nan)
+                case 2:
+                    raise torch.OutOfMemoryError("CUDA out of memory.")
+                case 3:
+                    raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate")
+                case 4:
+                    raise InputError("these settings cannot be.")
+                case 5:
+                    method.embed = lambda graph: torch.ones(graph.num_nodes, 4)
+            return method
+
+        monkeypatch.setattr(training, "build", troubled)
+        study, ended = searched(tmp_path / "study.log", a_job(graph), 6)
+        why = ["diverged", "out of memory", "out of memory", "these settings cannot be.", "collapsed", None]
+        assert [trial.why for trial in ended] == why
+        assert [trial.accuracy is None for trial in ended] == [True] * 5 + [False]
+        assert [trial.best is None for trial in ended] == [True] * 5 + [False]
+        assert [trial.user_attrs.get("why") for trial in tune.finished(study)] == why
+
+    def test_a_mistake_of_our_own_is_not_swallowed(self, graph, tmp_path, monkeypatch):
+        def broken(*arguments):
+            raise RuntimeError("shapes do not match")
+
+        study = tune.open_study(tmp_path / "study.log", a_job(graph))
+        monkeypatch.setattr(training, "build", broken)
+        with pytest.raises(RuntimeError, match="shapes"):
+            list(tune.search(a_job(graph), study, 1))
+        assert tune.finished(study) == []
+
+    def test_what_does_worse_than_the_median_is_given_up(self, graph, tmp_path, monkeypatch):
+        found = iter([0.9, 0.9, 0.9, 0.9, 0.1, 0.9])  # both numbers at two checkpoints, then both at one
+        monkeypatch.setattr(tune, "_accuracies", lambda *arguments: [next(found)])
+        monkeypatch.setattr(tune, "START_UP", 1)
+        monkeypatch.setattr(tune, "WARM_UP", 10)
+        _, ended = searched(tmp_path / "study.log", a_job(graph, epochs=12), 2)
+        assert [trial.why for trial in ended] == [None, "below the median"]
+
+    def test_the_best_checkpoint_says_the_epochs_of_each_number(self, graph, tmp_path, monkeypatch):
+        course = {"strict": iter([0.5, 0.8, 0.8]), "tuned": iter([0.5, 0.6, 0.9])}
+        with monkeypatch.context() as patch:
+            patch.setattr(tune, "_accuracies", lambda job, zs, preset, first: [next(course[preset])])
+            study, ended = searched(tmp_path / "study.log", a_job(graph, epochs=25), 1)
+        assert (ended[0].accuracy, ended[0].epochs) == (0.8, 20)
+        (trial,) = tune.finished(study)
+        assert trial.value == 0.8
+        assert trial.intermediate_values == {10: 0.5, 20: 0.8, 25: 0.8}
+        assert trial.user_attrs["tuned"] == {"accuracy": 0.9, "epochs": 25}
+        finals = list(tune.judge_finalists(a_job(graph, epochs=25), study, 3, 2))
+        assert [(final.preset, final.epochs, len(final.accuracies)) for final in finals] == [
+            ("strict", 20, 2),
+            ("tuned", 25, 2),
+        ]
+
+    def test_a_checkpoint_is_what_training_so_long_gives(self, graph):
+        values = {"train.lr": 1e-3, "augment.edge_rate": 0.3}
+        job = a_job(graph)
+        at_twelve = dict(tune._vectors(job, values, [1000, 1001], [7, 12]))[12]
+        for seed, z in zip((1000, 1001), at_twelve, strict=True):
+            settings = presets.resolve(job.method, graph, preset="none", given=values, epochs=12).values
+            method = training.build(job.method, settings, graph, seed, CPU)
+            training.train(method, graph, settings.train)
+            assert torch.equal(z, method.embed(graph))
+
+    def test_time_that_is_over_keeps_what_there_is(self, graph, tmp_path, monkeypatch):
+        path = tmp_path / "study.log"
+        searched(path, a_job(graph), 1)
+        late = a_job(graph, until=0.0)
+        study = tune.open_study(path, late)
+        with pytest.raises(tune.OutOfTime):
+            list(tune.search(late, study, 2))
+        with pytest.raises(tune.OutOfTime):
+            list(tune.judge_finalists(late, study, 1, 1))
+        assert len(searched(path, a_job(graph), 2)[1]) == 1
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"method": get_method("raw")}, "raw is not trained by a loss"),
+            ({"seeds": 3}, "was begun with seeds = 1, not 3; go on with that or choose another"),
+            ({"epochs": 4}, "was begun with epochs = 3, not 4"),
+        ],
+    )
+    def test_another_job_is_refused(self, graph, tmp_path, change, message):
+        job = a_job(graph)
+        tune.open_study(tmp_path / "study.log", job)
+        with pytest.raises(InputError, match=message):
+            tune.open_study(tmp_path / "study.log", tune.Job(**vars(job) | change))
+
+    @pytest.mark.parametrize(
+        ("y", "message"),
+        [
+            (None, "has no labels of two classes, so there is nothing to validate on"),
+            (torch.full((120,), -1), "nothing to validate on"),
+            (torch.where(torch.arange(120) < 9, torch.arange(120) % 2, -1), "needs at least 10 labelled nodes"),
+        ],
+    )
+    def test_labels_are_asked_for_first(self, graph, tmp_path, y, message):
+        bare = graph.clone()
+        bare.y = y
+        with pytest.raises(InputError, match=message):
+            tune.open_study(tmp_path / "study.log", a_job(bare))
+
+    @pytest.mark.parametrize("text", ["no journal\n" * 2, "[1]\n[2]\n", '{"op_code": 1}\n{}\n'])
+    def test_another_file_is_refused(self, graph, tmp_path, text):
+        (tmp_path / "notes.txt").write_text(text)
+        with pytest.raises(InputError, match=r"notes.txt is not a study, or is damaged"):
+            tune.open_study(tmp_path / "notes.txt", a_job(graph))
+
+    def test_without_optuna_it_says_what_to_install(self, graph, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "optuna", None)
+        with pytest.raises(InputError, match=r"pip install 'costa-gcl\[tune\]'"):
+            tune.open_study(tmp_path / "study.log", a_job(graph))
+
+    @pytest.mark.gpu
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+    def test_on_cuda_the_seeds_are_one_program(self, graph, tmp_path):
+        job = tune.Job(graph, get_method("costa-mv"), torch.device("cuda"), epochs=30, seeds=3, splits=2)
+        study, ended = searched(tmp_path / "study.log", job, 3)
+        assert [trial.why for trial in ended] == [None] * 3
+        finals = list(tune.judge_finalists(job, study, 2, 4))
+        assert all(len(final.accuracies) == 4 for final in finals)
+        values = tune.finished(study)[0].user_attrs["settings"]
+        (_, together), (_, alone) = (
+            next(tune._vectors(job, values, seeds, [2])) for seeds in ([1000, 1001, 1002], [1001])
+        )
+        assert together[0].is_cuda
+        torch.testing.assert_close(together[1], alone[0], rtol=0.02, atol=0.02)
+
+
+class TestFinalists:
+    @pytest.fixture
+    def study(self, graph, tmp_path):
+        return searched(tmp_path / "study.log", a_job(graph), 3)[0]
+
+    def test_they_are_not_trained_twice(self, graph, study, tmp_path, monkeypatch):
+        job = a_job(graph)
+        everyone = {(final.preset, final.number) for final in tune._finalists(study, 2, 2)}
+        first = next(tune.judge_finalists(job, study, 2, 2))
+        assert len(first.accuracies) == 2
+        study = tune.open_study(tmp_path / "study.log", job)
+        rest = [(final.preset, final.number) for final in tune.judge_finalists(job, study, 2, 2)]
+        assert set(rest) == {(preset, number) for preset, number in everyone if number != first.number}
+        assert len(set(rest)) == len(rest)
+        monkeypatch.setattr(tune, "_train_again", lambda *arguments: "trained")
+        assert list(tune.judge_finalists(job, study, 2, 2)) == []
+        assert next(tune.judge_finalists(job, study, 2, 3)).why == "trained"  # other seeds are another question
+
+    def test_another_process_takes_what_is_not_begun(self, graph, study):
+        finals = tune._finalists(study, 3, 1)
+        for final in finals:
+            if final.number != 2:
+                study.set_user_attr(f"begun {final.number}", True)
+        taken = [final.number for final in tune.judge_finalists(a_job(graph), study, 3, 1)]
+        assert taken[0] == 2
+        assert sorted(taken) == [0, 0, 1, 1, 2, 2]
+
+    def test_seeds_that_do_not_fit_are_halved(self, graph, study, monkeypatch):
+        job, built = a_job(graph), tune._built
+        values = tune.finished(study)[0].user_attrs["settings"]
+        whole = tune._train_again(job, values, {"strict": 3, "tuned": 2}, range(1100, 1105))
+
+        def small(job, chosen, seeds):
+            if len(seeds) > 2:
+                raise torch.OutOfMemoryError("CUDA out of memory.")
+            return built(job, chosen, seeds)
+
+        monkeypatch.setattr(tune, "_built", small)
+        assert tune._train_again(job, values, {"strict": 3, "tuned": 2}, range(1100, 1105)) == whole
+        assert [len(accuracies) for accuracies in whole.values()] == [5, 5]
+
+    def test_one_that_fails_is_not_chosen(self, graph, study, tmp_path, monkeypatch):
+        job = a_job(graph)
+        best = tune._finalists(study, 3, 1)[0].number
+        again = tune._train_again
+        failing = tune.finished(study)[best].user_attrs["settings"]
+        monkeypatch.setattr(
+            tune, "_train_again", lambda j, v, *rest: "diverged" if v == failing else again(j, v, *rest)
+        )
+        finals = list(tune.judge_finalists(job, study, 3, 1))
+        assert {final.why for final in finals if final.number == best} == {"diverged"}
+        for path in tune.write_presets(job, study, 3, 1, tmp_path):
+            assert tomllib.loads(path.read_text())["loss"]["tau"] != failing["loss.tau"]
+        monkeypatch.setattr(tune, "_train_again", lambda *arguments: "diverged")
+        list(tune.judge_finalists(job, study, 3, 2))
+        with pytest.raises(InputError, match="none of the 3 trials came to a good end"):
+            tune.write_presets(job, study, 3, 2, tmp_path)
+
+    @pytest.mark.parametrize("method", ["costa-sv", "costa-mv"])
+    def test_what_is_written_is_what_was_chosen(self, graph, tmp_path, monkeypatch, method):
+        job = a_job(graph, method)
+        study, _ = searched(tmp_path / "study.log", job, 3)
+        finals = list(tune.judge_finalists(job, study, 2, 2))
+        paths = tune.write_presets(job, study, 2, 2, tmp_path)
+        assert paths == [tmp_path / preset / method / "planted-partition.toml" for preset in ("strict", "tuned")]
+        monkeypatch.setattr(presets, "ROOT", tmp_path)
+        for path, (preset, protocol) in zip(paths, tune.PROTOCOLS.items(), strict=True):
+            rivals = [final for final in finals if final.preset == preset]
+            best = max(rivals, key=lambda final: final.mean)
+            values = tune.finished(study)[best.number].user_attrs["settings"] | {"train.epochs": best.epochs}
+            assert presets.load_preset(preset, method, "planted-partition") == values
+            expected = presets.resolve(job.method, graph, preset="none", given=values).values
+            assert presets.resolve(job.method, graph, preset="none", config=path).values == expected
+            assert presets.resolve(job.method, graph, preset=preset).values == expected
+            comment = " ".join(line.removeprefix("# ") for line in path.read_text().split("\n") if line[:1] == "#")
+            assert comment == (
+                f"Chosen by validation accuracy ({protocol}, tuning seeds 1100 … 1101 × 2 splits): {best.percent} over"
+                f" the seeds, the best of {len(rivals)} finalists of 3 trials. Untested: reported numbers use other"
+                " seeds."
+            )
+
+
+class TestCommand:
+    def test_from_a_folder_of_ones_own_to_settings_that_train_takes(self, costa, own_graph, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        options = ("--trials", 2, "--epochs", 4, "--seeds", 1, "--splits", 2, "--finalists", 1, "--final-seeds", 1)
+        result = costa("tune", own_graph, *options)
+        assert result.code == 0, result.err
+        assert result.err == ""
+        lines = result.out.splitlines()
+        assert "COSTA, one view on friends: 60 nodes" in lines[0]
+        assert lines[1] == "tuning/costa-sv-friends.log: 0 of 2 trials"
+        assert [line.split()[:4] for line in lines[2:4]] == [
+            ["trial", "0", "strict", "validation"],
+            ["trial", "1", "strict", "validation"],
+        ]
+        assert "after 4 epochs" in lines[2]
+        assert "the best so far" in lines[3]
+        assert sorted(line.split()[2] for line in lines[4:-2]) == ["strict", "tuned"]
+        assert lines[-2:] == ["tuning/strict/costa-sv/friends.toml", "tuning/tuned/costa-sv/friends.toml"]
+        again = costa("tune", own_graph, *options)
+        assert again.code == 0, again.err
+        assert again.out.splitlines()[1:] == ["tuning/costa-sv-friends.log: 2 of 2 trials", *lines[-2:]]
+        trained = costa("train", own_graph, "--config", lines[-1], "--out", "run", "--no-probe")
+        assert trained.code == 0, trained.err
+        assert "tuning/tuned/costa-sv/friends.toml" in trained.out
+
+    def test_no_finalists_and_no_time_write_no_settings(self, costa, own_graph, tmp_path):
+        options = ("--epochs", 2, "--seeds", 1, "--splits", 1, "--study", tmp_path / "s.log", "--out", tmp_path / "out")
+        result = costa("tune", own_graph, *options, "--trials", 1, "--finalists", 0)
+        assert result.code == 0, result.err
+        stopped = costa("tune", own_graph, *options, "--trials", 2, "--timeout", 0)
+        assert stopped.code == 0, stopped.err
+        assert "1 of 2 trials" in stopped.out
+        assert "the same command goes on" in stopped.out
+        assert not (tmp_path / "out").exists()
+
+    def test_a_graph_without_labels_gets_a_sentence(self, costa, own_graph):
+        (own_graph / "nodes.csv").write_text("id\n" + "".join(f"person {i:02d}\n" for i in range(60)))
+        result = costa("tune", own_graph)
+        assert result.code == 2
+        assert "friends has no labels of two classes, so there is nothing to validate on" in result.err
