@@ -78,6 +78,7 @@ METRICS = {
     "device": str,
     "commit": (str, type(None)),
     "versions": dict,
+    "health": {"effective_rank": float, "mean_cosine": float},
     "probes": [{"protocol": str, "label_fraction": float, "accuracy": SCORE, "macro_f1": SCORE}],
     "clustering": {"nmi": float, "ari": float},
     "floor": {"raw": FLOOR, "untrained": FLOOR},

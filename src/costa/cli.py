@@ -481,6 +481,12 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
             f"  {probe['protocol']:<16} accuracy {_percent((accuracy['mean'], accuracy['std']))}"
             f"   macro-F1 {100 * probe['macro_f1']['mean']:.1f}   ({len(accuracy['per_split'])} splits)"
         )
+    alive = metrics.get("health")
+    if alive:
+        rank = f"effective rank {alive['effective_rank']:.1f}"
+        _say(f"  vectors          {rank}   mean cosine {alive['mean_cosine']:.3f}")
+        if metrics["status"] == "ok" and alive["effective_rank"] < 2:
+            _say("  Note: the vectors have all but collapsed onto a line; lower train.lr, or change loss.tau or the sketch.")
     if metrics["clustering"]:
         _say(f"  k-means          NMI {metrics['clustering']['nmi']:.3f}   ARI {metrics['clustering']['ari']:.3f}")
     if metrics["status"] == "ok" and not metrics["probes"]:

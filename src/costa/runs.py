@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from costa import __version__, settings, training
+from costa import __version__, health, settings, training
 from costa.errors import InputError
 from costa.experiments.presets import Resolved
 from costa.floors import floor_scores
@@ -40,7 +40,7 @@ from costa.probe import ProbeResult, cluster, linear_probe, linear_probes
 SCHEMA = 1
 CONFIG, METRICS, MODEL, EMBEDDINGS = "config.json", "metrics.json", "model.safetensors", "embeddings.npy"
 DEFAULT_PROTOCOLS = ("random-10-10-80", "random-2-2-96")
-"""What a training is judged by; the floors are given for the first."""
+"""What a training is judged by unless asked otherwise; the floors are given for the first of all."""
 REPEATS = 20
 """Splits of each."""
 
@@ -101,6 +101,7 @@ class Job:
         device: Where to train.
         probe: Whether to judge the vectors, where the graph has labels.
         resume: Go on from the folder's checkpoint; of a run that had ended, only a judgement that is missing is made.
+        protocols: What the vectors are judged by; the first must be that of the floors.
         announce: Told of work that takes a while, or is left out.
     """
 
@@ -111,6 +112,7 @@ class Job:
     device: torch.device
     probe: bool = True
     resume: bool = False
+    protocols: Sequence[str] = DEFAULT_PROTOCOLS
     announce: Callable[[str], None] = lambda text: None
 
     @property
@@ -230,12 +232,13 @@ def finish(
     np.save(folder / EMBEDDINGS, z.numpy())
     if job.graph.get("node_ids") is not None:
         write_vectors(folder / _table_name(), z.numpy(), job.graph.node_ids)
+    alive = health.status(z)
     metrics = {
         "schema": SCHEMA,
         "method": job.method,
         "dataset": job.graph.name,
         "seed": seed,
-        "status": _status(outcome.status, z),
+        "status": alive if alive == "diverged" or outcome.status == "ok" else outcome.status,
         "epochs": outcome.epochs,
         "seconds": outcome.seconds,
         "trained_together": together,
@@ -243,6 +246,7 @@ def finish(
         "device": torch.cuda.get_device_name(job.device) if job.device.type == "cuda" else "cpu",
         "commit": commit(),
         "versions": versions(),
+        "health": health.measure(z),
         "probes": [],
         "clustering": None,
         "floor": None,
@@ -273,17 +277,6 @@ def _same_settings(folder: Path, flat: dict[str, Any]) -> None:
             )
 
 
-def _status(trained: str, z: torch.Tensor) -> str:
-    """``diverged`` where the vectors are not finite, ``collapsed`` where they all point the same way."""
-    if not z.isfinite().all():
-        return "diverged"
-    unit = torch.nn.functional.normalize(z)
-    # ‖mean of unit vectors‖² is the mean cosine over all pairs.
-    if trained == "ok" and float(unit.mean(0).square().sum()) > 1 - 1e-6:
-        return "collapsed"
-    return trained
-
-
 def judge_all(job: Job, folders: Sequence[Path], collected: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Judge the runs that ended well and were not judged yet, all of them at once, and write that down.
 
@@ -294,7 +287,7 @@ def judge_all(job: Job, folders: Sequence[Path], collected: Sequence[dict[str, A
         return judged
     waiting = [i for i, metrics in enumerate(judged) if metrics["status"] == "ok" and not metrics["probes"]]
     vectors = [load_embeddings(folders[index]) for index in waiting]
-    found = judge(vectors, job.graph, job.device, job.announce) if waiting else []
+    found = judge(vectors, job.graph, job.device, job.protocols, job.announce) if waiting else []
     for index, fields in zip(waiting, found, strict=True):
         judged[index] = collected[index] | fields
         _write_json(folders[index] / METRICS, judged[index])
@@ -305,12 +298,13 @@ def judge(
     vectors: Sequence[torch.Tensor],
     graph: Data,
     device: torch.device,
+    protocols: Sequence[str] = DEFAULT_PROTOCOLS,
     announce: Callable[[str], None] = lambda text: None,
 ) -> list[dict[str, Any]]:
     """The fields ``probes``, ``clustering`` and ``floor``; a protocol that needs more labels is left out, and said."""
     probes: list[list[dict[str, Any]]] = [[] for _ in vectors]
     floor = None
-    for protocol in DEFAULT_PROTOCOLS:
+    for protocol in protocols:
         try:
             # a CPU gains nothing from many at once, and would hold them all in float64
             groups = [vectors] if device.type == "cuda" else [[z] for z in vectors]

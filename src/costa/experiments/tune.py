@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from costa import runs, training
+from costa import health, runs, training
 from costa.errors import InputError
 from costa.experiments.presets import resolve
 from costa.methods import costa
@@ -402,7 +402,7 @@ def _vectors(
         done = place
         zs = [z.float() for step in steps for z in _embedded(step.method, job.graph)]
         for z in zs:
-            if (status := runs._status("ok", z)) != "ok":
+            if (status := health.status(z)) != "ok":
                 raise _Lost(status)
         yield place, zs
 

@@ -23,7 +23,8 @@ class Method(nn.Module):
     """Base of all methods.
 
     Class attributes say what ``costa methods`` shows: ``name``, ``title``, ``paper`` and ``year``; ``Settings`` is the
-    frozen dataclass of its settings; ``inductive`` says whether :meth:`embed` takes a graph it was not trained on.
+    frozen dataclass of its settings; ``inductive`` says whether :meth:`embed` takes a graph it was not trained on,
+    ``random`` whether its vectors depend on the seed.
     """
 
     name: ClassVar[str]
@@ -31,6 +32,7 @@ class Method(nn.Module):
     paper: ClassVar[str]
     year: ClassVar[int | None] = None
     inductive: ClassVar[bool] = True
+    random: ClassVar[bool] = True
     Settings: ClassVar[type]
 
     generator: Streams

@@ -39,6 +39,7 @@ class Raw(Method):
     name = "raw"
     title = "Raw features"
     paper = "a floor: the features without the graph"
+    random = False
     Settings = RawSettings
 
     def __init__(self, scaling: FeatureScaling) -> None:

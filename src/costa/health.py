@@ -1,0 +1,53 @@
+"""Whether vectors are alive: do they point in different directions, and do they use their dimensions?"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+ROWS = 2048
+"""The effective rank is that of so many rows at the most, evenly spread: a wide Z has no quick spectrum."""
+ALIKE = 1 - 1e-6
+"""Vectors whose mean cosine is above this are one vector."""
+
+
+def mean_cosine(z: Tensor) -> float:
+    """The cosine of two rows of Z, averaged over all pairs: ‖mean of the rows scaled to length one‖².
+
+    >>> mean_cosine(torch.eye(2)), mean_cosine(torch.ones(2, 3))
+    (0.5, 1.0)
+    """
+    return float(F.normalize(z.double()).mean(0).square().sum().clamp(max=1))
+
+
+def effective_rank(z: Tensor) -> float:
+    """exp(−Σ pᵢ ln pᵢ) with pᵢ = σᵢ/Σσ, σ the singular values of Z without its mean (Roy and Vetterli, 2007).
+
+    Of vectors that spread evenly over r dimensions it is r; of equal vectors it is 0.
+
+    >>> line = torch.arange(10.0)[:, None] * torch.ones(3)
+    >>> round(effective_rank(line), 6), effective_rank(torch.ones(4, 3))
+    (1.0, 0.0)
+    """
+    rows = z[:: max(1, -(-len(z) // ROWS))].double()
+    rows = rows - rows.mean(0)
+    gram = rows @ rows.T if rows.shape[0] < rows.shape[1] else rows.T @ rows
+    sigma = torch.linalg.eigvalsh(gram).clamp(min=0).sqrt()
+    if not sigma.sum() > 1e-12 * z.double().norm():
+        return 0.0
+    return float(torch.special.entr(sigma / sigma.sum()).sum().exp())
+
+
+def status(z: Tensor) -> str:
+    """``ok``; ``diverged`` where the vectors are not finite, ``collapsed`` where they all point the same way."""
+    if not z.isfinite().all():
+        return "diverged"
+    return "collapsed" if mean_cosine(z) > ALIKE else "ok"
+
+
+def measure(z: Tensor) -> dict[str, float] | None:
+    """``{"effective_rank", "mean_cosine"}``; None for vectors that are not finite."""
+    if not z.isfinite().all():
+        return None
+    return {"effective_rank": effective_rank(z), "mean_cosine": mean_cosine(z)}
