@@ -7,7 +7,7 @@ from statistics import mean, stdev
 import pytest
 
 from costa import runs, settings
-from costa.experiments import presets, reproduce, store, tables
+from costa.experiments import figures, pages, presets, store, tables
 from costa.methods import get_method
 
 ROOT = Path(__file__).parents[1]
@@ -79,6 +79,14 @@ def test_the_performance_page_is_what_the_store_gives(tmp_path):
 
 
 def test_the_runtime_figure_is_of_the_stored_runtimes(tmp_path):
-    reproduce.fig_runtime(ROOT / "results", tmp_path)
+    figures.fig_runtime(ROOT / "results", tmp_path)
     drawn = (ROOT / "docs" / "figures" / "fig-runtime.csv").read_bytes()
     assert (tmp_path / "fig-runtime.csv").read_bytes() == drawn
+
+
+def test_the_results_page_is_what_the_store_gives(tmp_path):
+    page = tmp_path / "results.md"
+    page.write_text((ROOT / "docs" / "results.md").read_text(encoding="utf-8"), encoding="utf-8")
+    for name in pages.TABLES:
+        pages.write(name, ROOT / "results", tmp_path / "figures", seeds=20)
+    assert page.read_text(encoding="utf-8") == (ROOT / "docs" / "results.md").read_text(encoding="utf-8")

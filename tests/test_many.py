@@ -121,7 +121,7 @@ def test_resumed_seeds_are_stacked_with_those_that_are_as_far(graph, tmp_path, m
 def test_processes_are_for_several_trainings_on_several_cores(
     graph, monkeypatch, device, seeds, method, cores, expected
 ):
-    monkeypatch.setattr(many, "_cores", lambda: cores)
+    monkeypatch.setattr(many, "cores", lambda: cores)
     resolved = resolve(get_method(method), graph, preset="none")
     job = runs.Job(graph, "communities", method, resolved, torch.device(device))
     assert many.in_processes(job, dict.fromkeys(range(seeds))) is expected

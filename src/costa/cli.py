@@ -21,6 +21,8 @@ from costa.experiments.reproduce import TARGETS
 
 if TYPE_CHECKING:
     from costa.bench.measure import Row
+    from costa.experiments.grid import Done
+    from costa.experiments.reproduce import Request
     from costa.experiments.tune import Ended
     from costa.training import Report
 
@@ -372,20 +374,91 @@ def bench(
 
 
 @app.command(
-    short_help="The paper's figures from results.",
-    help="Draw what the paper shows, from what is measured in the store of results.\n\n\b\n"
-    + "\n".join(f"{name}  {target.description}" for name, target in TARGETS.items()),
+    short_help="The paper's tables and figures.",
+    help="Make what the paper shows: train the runs that the store of results lacks, then write tables and figures from"
+    " it. Interrupted, the same command goes on.\n\n\b\n"
+    + "\n".join(f"{name:<15} {target.description}" for name, target in TARGETS.items()),
 )
 def reproduce(
     target: Annotated[list[str], typer.Argument(metavar="TARGET", help="From the list above.")],
+    seeds: Annotated[int, typer.Option(min=1, max=20, help="Initialisations of each number.")] = 20,
+    datasets: Annotated[
+        str, typer.Option(metavar="A,B", help="Only these [default: those of the paper, but WikiCS].")
+    ] = "",
+    methods: Annotated[str, typer.Option(metavar="A,B", help="Only these.")] = "",
+    device: Device = "auto",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time [default: as many as cores; one on a GPU].")
+    ] = None,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing: only write what the store has.")] = False,
     results: Annotated[Path, typer.Option(help="The store of results.")] = Path("results"),
-    out: Annotated[Path, typer.Option(help="Where the figures and their data go.")] = Path("docs/figures"),
+    out: Annotated[Path, typer.Option(help="Where the figures go; the pages lie beside it.")] = Path("docs/figures"),
+    data_dir: DataDir = None,
 ) -> None:
-    """Draw the targets, each from the store of results."""
+    """Run what is missing, and write the targets from the store of results."""
     from costa.experiments import reproduce as room
 
-    for path in room.reproduce(target, results, out):
+    names = [[name for name in text.split(",") if name] for text in (datasets, methods)]
+    request = room.Request(results, out, seeds, *names)
+    room.check(target, request)
+    if not no_run:
+        _fill(target, request, device, jobs, data_dir)
+    for path in room.reproduce(target, request):
         _say(str(path))
+
+
+def _fill(target: list[str], request: Request, device: str, jobs: int | None, data_dir: Path | None) -> None:
+    """Train what the targets lack; a line for each task that has ended, with what is left."""
+    from costa.experiments import reproduce as room
+
+    wanted = room.cells(target, request)
+    if not wanted:
+        return
+    from costa import many, training
+    from costa.experiments import grid
+
+    work = grid.missing(wanted, request.results, request.seeds)
+    total = sum(len(seeds) for _, seeds in work)
+    _say(f"{len(wanted)} cells, {total} runs to make" + ("" if work else ": all are in the store"))
+    if not work:
+        return
+    where = training.resolve_device(device)
+    began, done = time.perf_counter(), 0
+
+    def report(ended: Done) -> None:
+        nonlocal done
+        done += len(ended.metrics)
+        spent = time.perf_counter() - began
+        left = _duration(spent / done * (total - done))
+        _say(f"{done}/{total}  {ended.cell.label}: {_ending(ended.metrics)}; {left} left")
+
+    try:
+        jobs = jobs or (1 if where.type == "cuda" else many.cores())
+        grid.fill(work, request.results, where, data_dir=data_dir, jobs=jobs, report=report)
+    except KeyboardInterrupt:
+        _say(f"Stopped after {done} of {total} runs. They are in {request.results}; the same command goes on.")
+        raise typer.Exit(130) from None
+
+
+def _ending(collected: list[dict[str, Any]]) -> str:
+    """How the runs of one cell came out."""
+    scores = [metrics["probes"][0]["accuracy"]["mean"] for metrics in collected if metrics["probes"]]
+    seeds = ", ".join(str(metrics["seed"]) for metrics in collected)
+    named = f"seed {seeds}" if len(collected) == 1 else f"{len(collected)} seeds"
+    lost = {metrics["status"] for metrics in collected} - {"ok"}
+    parts = [f"{100 * statistics.mean(scores):.1f}"] if scores else []
+    return f"{named}, {', '.join([*parts, *sorted(lost)])}"
+
+
+def _duration(seconds: float) -> str:
+    """Time left, in words that a glance takes in.
+
+    >>> _duration(40), _duration(150), _duration(9000)
+    ('40 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _say(text: str = "") -> None:
@@ -486,7 +559,7 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
         rank = f"effective rank {alive['effective_rank']:.1f}"
         _say(f"  vectors          {rank}   mean cosine {alive['mean_cosine']:.3f}")
         if metrics["status"] == "ok" and alive["effective_rank"] < 2:
-            _say("  Note: the vectors have all but collapsed onto a line; lower train.lr, or change loss.tau or the sketch.")
+            _say("  Note: the vectors have all but collapsed onto a line; lower train.lr, or change loss.tau.")
     if metrics["clustering"]:
         _say(f"  k-means          NMI {metrics['clustering']['nmi']:.3f}   ARI {metrics['clustering']['ari']:.3f}")
     if metrics["status"] == "ok" and not metrics["probes"]:

@@ -46,7 +46,7 @@ def execute(
 
 def in_processes(job: runs.Job, folders: Mapping[int, Path]) -> bool:
     """Whether the seeds are trained in processes of their own, from which no epoch is heard."""
-    return job.device.type == "cpu" and job.train is not None and len(folders) > 1 and _cores() > 1
+    return job.device.type == "cpu" and job.train is not None and len(folders) > 1 and cores() > 1
 
 
 def _one_by_one(job: runs.Job, folders: Mapping[int, Path], report: training.Report | None) -> Iterator[dict[str, Any]]:
@@ -124,14 +124,14 @@ def _in_processes(job: runs.Job, folders: Mapping[int, Path], data_dir: Path | N
     """
     import joblib
 
-    workers = min(len(folders), _cores())
+    workers = min(len(folders), cores())
     trained = []
     with tempfile.TemporaryDirectory() as room:
         stop = Path(room) / "stop"
         # each process reads the graph again, which is quicker than sending it
         work = (job.spec, data_dir, job.method, job.resolved, job.resume, stop)
         tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
-        threads = max(1, _cores() // workers)
+        threads = max(1, cores() // workers)
         with (
             training.stop_on_interrupt(then=stop.touch) as asked,
             joblib.parallel_config(backend="loky", inner_max_num_threads=threads),
@@ -168,7 +168,7 @@ def _train_here(
     return runs.execute(job, folder, seed, interruptible=True, should_stop=stop.exists)
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores that this process may use, a container's quota considered."""
     import joblib
 

@@ -1,109 +1,123 @@
-import csv
 import json
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from costa.bench import contestants
 from costa.errors import InputError
-from costa.experiments import reproduce
+from costa.experiments import grid, paper, reproduce
+from costa.experiments.reproduce import Request
+from costa.graphs.synthetic import planted_partition
 
 
-def write_bench(results, device, times):
-    """A file as `costa bench runtime` writes it: milliseconds on 1,000, 2,000 and 3,000 nodes."""
-    rows = [
-        {
-            "graph": f"amazon-computers-{nodes}",
-            "nodes": nodes,
-            "edges": 3 * nodes,
-            "contestant": name,
-            "ms_per_epoch": ms,
-            "ms_spread": 0.0,
-            "peak_memory_bytes": None,
-            "seconds_to_probed": None,
-            "status": "out-of-memory" if ms is None else "ok",
+@pytest.fixture
+def small(monkeypatch):
+    """Every dataset is a small graph of two communities, and one view is quick."""
+
+    def load(name, data_dir=None):
+        graph = planted_partition(120, 2, 12, seed=0)
+        graph.name = name
+        return graph
+
+    quick = (("train.epochs", 2), ("encoder.width", 8), ("head.width", 8))
+    grid._graph.cache_clear()
+    monkeypatch.setattr(grid, "load_graph", load)
+    monkeypatch.setattr(paper, "DENSITIES", (0.1, 0.2))
+    real = paper.density_points
+
+    def points(datasets):
+        return [
+            paper.Point(
+                p.series, p.x, grid.Cell(p.cell.method, p.cell.dataset, "none", p.cell.given + quick, "density")
+            )
+            for p in real(datasets)
+        ]
+
+    monkeypatch.setattr(paper, "density_points", points)
+    monkeypatch.setitem(paper.POINTS, "density", points)
+    yield
+    grid._graph.cache_clear()
+
+
+class TestRequests:
+    def test_unknown_names_are_refused_before_anything_is_done(self, costa, tmp_path):
+        with pytest.raises(InputError, match="unknown target 'fig-x'; there are: table-main, table-citation"):
+            reproduce.reproduce(["fig-runtime", "fig-x"], Request(tmp_path, tmp_path / "figures"))
+        for option, name in (("--datasets", "koala"), ("--methods", "magic")):
+            result = costa("reproduce", "table-main", option, f"cora,{name}" if option == "--datasets" else name)
+            assert (result.code, f"unknown {option[2:-1]} '{name}'; there are: " in result.err) == (2, True)
+        assert not (tmp_path / "figures").exists()
+
+    def test_a_target_asks_for_the_papers_graphs_but_wikics(self):
+        asked = {
+            name: {cell.dataset for cell in reproduce.cells([name], Request())}
+            for name, target in reproduce.TARGETS.items()
         }
-        for name, column in times.items()
-        for nodes, ms in zip((1000, 2000, 3000), column, strict=True)
-    ]
-    (results / "bench").mkdir(parents=True, exist_ok=True)
-    record = {"schema": 1, "suite": "runtime", "device": device, "rows": rows}
-    (results / "bench" / f"runtime-{device}.json").write_text(json.dumps(record))
+        amazon_and_coauthor = set(paper.MAIN) - {"wikics"}
+        assert asked == {
+            "table-main": amazon_and_coauthor,
+            "table-citation": set(paper.CITATION),
+            "table-sketches": {"cora", "citeseer"},
+            "table-ablation": {"cora", "citeseer"},
+            "fig-ablation": set(paper.CITATION),
+            "fig-ratio": {"cora", "citeseer"},
+            "fig-density": {"cora", "citeseer"},
+            "fig-runtime": set(),
+            "performance": set(),
+        }
+
+    def test_datasets_and_methods_restrict_it(self):
+        some = reproduce.cells(["table-main", "fig-ratio"], Request(datasets=["wikics"], methods=["costa-sv"]))
+        assert {(cell.dataset, cell.method) for cell in some} == {("wikics", "costa-sv")}
+        assert len(some) == 1 + len(paper.RATIOS)
+        assert reproduce.cells(["table-main"], Request(datasets=["cora"])) == []
+
+    def test_cells_of_one_dataset_follow_each_other(self):
+        names = [cell.dataset for cell in reproduce.cells(["table-sketches", "table-ablation", "fig-ratio"], Request())]
+        assert names == sorted(names, reverse=True)  # Cora comes first in the paper
+
+    def test_the_help_lists_the_targets(self, costa):
+        shown = costa("reproduce", "--help").out
+        for name, target in reproduce.TARGETS.items():
+            assert f"{name:<15} {target.description}" in shown
 
 
-TIMES = {"plain GRACE": [8.0, 16.5, None], "costa-sv": [0.5, 1.0, 2.0], "costa-sv (plain path)": [4.0, 5.0, 6.0]}
+class TestCommand:
+    def test_missing_runs_are_made_once_then_drawn(self, small, costa, tmp_path):
+        arguments = (
+            "reproduce", "fig-density", "--datasets", "cora", "--seeds", 2, "--device", "cpu", "--jobs", 1,
+            "--results", tmp_path / "results", "--out", tmp_path / "docs" / "figures",
+        )  # fmt: skip
+        result = costa(*arguments)
+        assert result.code == 0, result.err
+        lines = result.out.splitlines()
+        assert lines[0] == "2 cells, 4 runs to make"
+        assert lines[1].startswith("1/4  costa-sv (none) on cora, sketch.kind sparse, sketch.density 0.1")
+        assert "seed 0, " in lines[1]
+        assert " left" in lines[1]
+        assert [line.rsplit(".")[-1] for line in lines[5:]] == ["svg", "png", "csv"]
+        store = tmp_path / "results" / "experiments" / "density" / "costa-sv" / "cora.jsonl"
+        before = store.read_text()
+        assert [json.loads(line)["seed"] for line in before.splitlines()] == [0, 1, 0, 1]
+        again = costa(*arguments)
+        assert again.out.splitlines()[0] == "2 cells, 0 runs to make: all are in the store"
+        assert store.read_text() == before
 
+    def test_no_run_only_writes_what_there_is(self, costa, tmp_path):
+        out = tmp_path / "docs" / "figures"
+        result = costa("reproduce", "table-sketches", "--no-run", "--results", tmp_path / "results", "--out", out)
+        assert (result.code, result.out.strip()) == (0, str(tmp_path / "docs" / "results.md"))
+        assert not (tmp_path / "results").exists()
 
-def test_the_contestants_of_the_figure_exist():
-    there = {item.name for item in vars(contestants).values() if isinstance(item, contestants.Contestant)}
-    assert set(reproduce.STYLES) <= there
-    assert {twin.name for twin in contestants.TWINS} <= set(reproduce.STYLES)
-    assert len(set(reproduce.STYLES.values())) == len(reproduce.STYLES)
+    def test_an_interrupt_says_what_was_kept(self, small, costa, tmp_path, monkeypatch):
+        def stop(*arguments, **keywords):
+            raise KeyboardInterrupt
 
+        monkeypatch.setattr(grid, "fill", stop)
+        result = costa("reproduce", "fig-density", "--seeds", 1, "--results", tmp_path, "--out", tmp_path / "figures")
+        assert result.code == 130
+        assert f"Stopped after 0 of 4 runs. They are in {tmp_path}; the same command goes on." in result.out
 
-def test_the_figure_and_its_data(costa, tmp_path):
-    write_bench(tmp_path, "cpu", TIMES)
-    result = costa("reproduce", "fig-runtime", "--results", tmp_path, "--out", tmp_path / "figures")
-    assert result.code == 0, result.err
-    paths = [tmp_path / "figures" / f"fig-runtime.{kind}" for kind in ("svg", "png", "csv")]
-    assert result.out.split() == list(map(str, paths))
-    assert paths[1].read_bytes().startswith(b"\x89PNG")
-    ElementTree.parse(paths[0])
-    rows = list(csv.DictReader(paths[2].open()))
-    assert [(row["contestant"], row["nodes"], row["seconds"], row["status"]) for row in rows] == [
-        ("plain GRACE", "1000", "8.0", "ok"),
-        ("plain GRACE", "2000", "16.5", "ok"),
-        ("plain GRACE", "3000", "", "out-of-memory"),
-        ("costa-sv", "1000", "0.5", "ok"),
-        ("costa-sv", "2000", "1.0", "ok"),
-        ("costa-sv", "3000", "2.0", "ok"),
-    ]
-
-
-def test_lines_show_the_data_on_a_logarithmic_scale_with_the_device_above(tmp_path):
-    write_bench(tmp_path, "cpu", TIMES)
-    write_bench(tmp_path, "gpu", {"costa-mv": [1.0, 2.0, 3.0]})
-    table = [row for name in ("cpu", "gpu") for row in reproduce._runtimes(tmp_path / "bench" / f"runtime-{name}.json")]
-    figure = reproduce._draw_runtimes(table)
-    first, second = figure.axes
-    assert first.get_yscale() == "log"
-    assert ("cpu" in first.get_title(), "gpu" in second.get_title()) == (True, True)
-    lines = {line.get_label(): line.get_xydata().tolist() for line in first.lines}
-    assert list(lines) == ["plain GRACE", "costa-sv"]
-    assert lines["costa-sv"] == [[1000, 0.5], [2000, 1.0], [3000, 2.0]]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["plain GRACE", "costa-mv", "costa-sv"]
-
-
-def test_the_same_data_make_the_same_files(tmp_path):
-    write_bench(tmp_path, "cpu", TIMES)
-    made = [reproduce.reproduce(["fig-runtime"], tmp_path, tmp_path / out) for out in ("a", "b")]
-    for first, second in zip(*made, strict=True):
-        assert first.read_bytes() == second.read_bytes()
-
-
-def test_missing_data_name_the_command_that_makes_them(costa, tmp_path):
-    result = costa("reproduce", "fig-runtime", "--results", tmp_path, "--out", tmp_path / "figures")
-    assert result.code == 2
-    assert "measure them with `costa bench runtime`." in result.err
-    assert not (tmp_path / "figures").exists()
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"device": "cpu", "rows": [{}]}'])
-def test_a_damaged_file_is_named(tmp_path, text):
-    (tmp_path / "bench").mkdir()
-    (tmp_path / "bench" / "runtime-cpu.json").write_text(text)
-    with pytest.raises(InputError, match=r"runtime-cpu.json is damaged"):
-        reproduce.reproduce(["fig-runtime"], tmp_path, tmp_path)
-
-
-def test_an_unknown_target_is_refused_before_anything_is_drawn(tmp_path):
-    write_bench(tmp_path, "cpu", TIMES)
-    with pytest.raises(InputError, match="unknown target 'fig-x'; there are: performance, fig-runtime"):
-        reproduce.reproduce(["fig-runtime", "fig-x"], tmp_path, tmp_path / "figures")
-    assert not (tmp_path / "figures").exists()
-
-
-def test_the_help_lists_the_targets(costa):
-    shown = costa("reproduce", "--help").out
-    for name, target in reproduce.TARGETS.items():
-        assert f"{name}  {target.description}" in shown
+    def test_missing_measurements_name_the_command_that_makes_them(self, costa, tmp_path):
+        result = costa("reproduce", "fig-runtime", "--results", tmp_path, "--out", tmp_path / "figures")
+        assert result.code == 2
+        assert "measure them with `costa bench runtime`." in result.err
+        assert not (tmp_path / "figures").exists()

@@ -12,6 +12,8 @@ def test_runs_come_back_in_order_and_a_half_written_line_does_not(tmp_path):
     runs = store.read(path)
     assert [run["seed"] for run in runs] == [0, 1, 2]
     assert runs[0]["settings"] == {"train.lr": 0.1}
+    store.append(tmp_path, {"method": "costa-sv", "dataset": "cora", "seed": 3}, {})
+    assert [run["seed"] for run in store.read(path)] == [0, 1, 2, 3]
 
 
 def test_several_writers_do_not_cut_into_each_other(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 from costa.errors import InputError
 from costa.experiments import reproduce, tables
+from costa.experiments.reproduce import Request
 
 
 def row(graph, contestant, ms, memory=None, probed=None):
@@ -96,7 +97,7 @@ def test_the_other_tables(results):
 
 def test_the_page_gets_them_in_their_places_twice_alike(results, page):
     for _ in range(2):
-        assert reproduce.reproduce(["performance"], results, page.parent / "figures") == [page]
+        assert reproduce.reproduce(["performance"], Request(results, page.parent / "figures")) == [page]
         text = page.read_text()
         assert text.startswith("before\n<!-- table-speed -->\n| graph | device |")
         assert text.endswith("<!-- end of table-frugal -->\nafter\n")
@@ -107,10 +108,10 @@ def test_what_is_missing_is_named_before_the_page_is_touched(results, page):
     (results / "experiments" / "kernels" / "costa-mv" / "cora.jsonl").unlink()
     before = page.read_text()
     with pytest.raises(InputError, match=r"costa train cora --method costa-mv --preset none --seeds 5"):
-        reproduce.reproduce(["performance"], results, page.parent / "figures")
+        reproduce.reproduce(["performance"], Request(results, page.parent / "figures"))
     (results / "bench" / "seeds-nvidia-h200.json").write_text("{")
     with pytest.raises(InputError, match="measure it with `costa bench seeds`"):
-        reproduce.reproduce(["performance"], results, page.parent / "figures")
+        reproduce.reproduce(["performance"], Request(results, page.parent / "figures"))
     assert page.read_text() == before
 
 

@@ -110,6 +110,18 @@ class TestSearch:
         assert ended[-1].best == max(trial.value for trial in tune.finished(study))
         assert searched(path, job, 4)[1] == []
 
+    def test_it_begins_with_what_the_graph_gets_untuned(self, graph, tmp_path):
+        for method in ("costa-sv", "costa-mv"):
+            job = a_job(graph, method)
+            study, _ = searched(tmp_path / f"{method}.log", job, 1)
+            tried = tune.finished(study)[0].user_attrs["settings"]
+            untuned, same = (
+                flatten(presets.resolve(job.method, graph, preset="none", given=given).values) for given in ({}, tried)
+            )
+            # a rate for both views, or the same one twice
+            once = [{key: set(v) if isinstance(v, tuple) else v for key, v in flat.items()} for flat in (same, untuned)]
+            assert once[0] == once[1]
+
     def test_only_tuning_seeds_are_used(self, graph, tmp_path, monkeypatch):
         seeds, firsts = set(), set()
         build, accuracy = training.build, tune.validation_accuracy
@@ -363,9 +375,13 @@ class TestFinalists:
         monkeypatch.setattr(presets, "ROOT", tmp_path)
         for path, (preset, protocol) in zip(paths, tune.PROTOCOLS.items(), strict=True):
             rivals = [final for final in finals if final.preset == preset]
-            best = max(rivals, key=lambda final: final.mean)
-            values = tune.finished(study)[best.number].user_attrs["settings"] | {"train.epochs": best.epochs}
-            assert presets.load_preset(preset, method, "planted-partition") == values
+            values = presets.load_preset(preset, method, "planted-partition")
+            best = next(
+                final
+                for final in rivals
+                if tune.finished(study)[final.number].user_attrs["settings"] | {"train.epochs": final.epochs} == values
+            )
+            assert best.mean == max(final.mean for final in rivals)
             expected = presets.resolve(job.method, graph, preset="none", given=values).values
             assert presets.resolve(job.method, graph, preset="none", config=path).values == expected
             assert presets.resolve(job.method, graph, preset=preset).values == expected

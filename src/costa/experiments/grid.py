@@ -50,6 +50,13 @@ class Cell:
     given: Settings = ()
     experiment: str | None = None
 
+    @property
+    def label(self) -> str:
+        """What it is, for a person."""
+        changed = "".join(f", {key} {value}" for key, value in self.given)
+        preset = f" ({self.preset})" if self.preset != "tuned" else ""
+        return f"{self.method}{preset} on {self.dataset}{changed}"
+
     def file(self, results: Path) -> Path:
         """Where its runs are, among others of the method on the dataset."""
         return self.root(results) / self.method / f"{self.dataset}.jsonl"
@@ -73,7 +80,7 @@ class Cell:
         return {key: value for key, value in flat.items() if key not in left}
 
     def fits(self, run: Mapping[str, Any]) -> bool:
-        """Whether a run of the store is one of this cell's: with these settings, and judged, unless it came to nothing."""
+        """Whether a run of the store is one of this cell's: with its settings, and judged unless it came to nothing."""
         known = settings.flatten(get_method(self.method).Settings())
         # what an older run did not know of, it had by default
         had = json.loads(json.dumps(known)) | run["settings"]

@@ -9,12 +9,18 @@ from typing import Any
 
 
 def append(root: Path, metrics: dict[str, Any], settings: dict[str, Any]) -> Path:
-    """Add a run, in one write to a file opened for appending: several writers do not cut into each other's lines."""
+    """Add a run, in one write to a file opened for appending: several writers do not cut into each other's lines.
+
+    A line that a killed writer left half written is closed first, so that it spoils no other.
+    """
     path = root / metrics["method"] / f"{metrics['dataset']}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     line = (json.dumps({**metrics, "settings": settings}, sort_keys=True) + "\n").encode()
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     try:
+        if size := os.fstat(descriptor).st_size:
+            os.lseek(descriptor, size - 1, os.SEEK_SET)
+            line = line if os.read(descriptor, 1) == b"\n" else b"\n" + line
         os.write(descriptor, line)
     finally:
         os.close(descriptor)
@@ -22,6 +28,13 @@ def append(root: Path, metrics: dict[str, Any], settings: dict[str, Any]) -> Pat
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The runs of a file; a half-written last line is left out."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines[:-1] if line]
+    """The runs of a file; what was written by half is left out."""
+    runs = []
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            run = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(run, dict):
+            runs.append(run)
+    return runs

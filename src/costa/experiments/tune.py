@@ -172,6 +172,8 @@ def open_study(path: Path, job: Job, *, seed: int | None = None) -> Study:
     began = study.user_attrs.get("job")
     if began is None:
         study.set_user_attr("job", own)
+        # the first trial: what the method would do untuned
+        study.enqueue_trial(_untuned(job), skip_if_exists=True)
     for key, value in (began or {}).items():
         if own[key] != value:
             raise InputError(
@@ -340,6 +342,17 @@ class _Draw:
             names = [f"{key}.{view + 1}" for view in range(views)]
             rates = [round(self.trial.suggest_float(name, 0.0, 0.8, step=0.1), 1) for name in names]
             self.values[key] = rates if views > 1 else rates[0]
+
+
+def _untuned(job: Job) -> dict[str, Any]:
+    """The settings that the graph gets without a preset, by the names that :func:`sample` draws them under."""
+    drawn: dict[str, Any] = {}
+    for key, value in flatten(resolve(job.method, job.graph, preset="none").values).items():
+        if isinstance(value, tuple):
+            drawn |= {f"{key}.{view + 1}": value[min(view, len(value) - 1)] for view in range(2)}
+        else:
+            drawn[key] = value
+    return drawn
 
 
 def _three_digits(value: float) -> float:

@@ -1,0 +1,143 @@
+"""The tables of ``results.md``: the paper's numbers, ours beside them, and where ours come from.
+
+± is the standard deviation over the pairs of the protocol, seed s on split s. What was not run says so.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from costa.experiments import grid, paper, presets
+from costa.experiments.grid import Cell
+from costa.experiments.tables import fill, markdown
+from costa.methods import get_method
+
+DEFAULT, STRICT = "random-10-10-80", "strict-10-10-80"
+NOT_MEASURED = "not measured"
+OURS = (
+    ("ours", "tuned", DEFAULT),
+    ("ours, strict", "strict", STRICT),
+    ("ours, 10/80/10", "tuned", "random-10-80-10"),
+    ("ours, 2% labels", "tuned", "random-2-2-96"),
+    ("published settings", "paper", DEFAULT),
+)
+"""The rows of a method: what each is called, which settings it has, and how it is judged."""
+
+
+def score(cell: Cell, results: Path, seeds: int, protocol: str = DEFAULT) -> str:
+    """Mean ± standard deviation over the pairs, in percent; how many there are, where it is not all that were asked."""
+    found = grid.find(cell, results, seeds)
+    accuracies = [100 * accuracy for accuracy in grid.pairs(cell, found, protocol, seeds)]
+    lost = [run["status"] for run in found.values() if run["status"] != "ok"]
+    notes = [f"{lost.count(status)} {status}" for status in dict.fromkeys(lost)]
+    if not accuracies:
+        return ", ".join(notes) or NOT_MEASURED
+    spread = f" ± {statistics.stdev(accuracies):.2f}" if len(accuracies) > 1 else ""
+    if len(accuracies) + len(lost) < seeds:
+        notes.insert(0, f"{len(accuracies)} seeds")
+    return f"{statistics.mean(accuracies):.2f}{spread}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def main_table(table: str, datasets: Sequence[str], results: Path, seeds: int) -> str:
+    """A main table of the paper: for each method the paper's number, ours, and the file of its settings."""
+    rows = []
+    for name in paper.METHODS:
+        title = get_method(name).title
+        lines = {"paper": [paper.reported(table, name, dataset) for dataset in datasets]}
+        for label, preset, protocol in OURS:
+            if label in ("ours", "published settings") or _has(("tuned", "strict"), name):
+                lines[label] = [_ours(Cell(name, dataset, preset), results, seeds, protocol) for dataset in datasets]
+        lines["settings"] = [_settings_file(name, dataset) for dataset in datasets]
+        rows += [[title, label, *cells] for label, cells in lines.items() if any(cells)]
+    return markdown(["method", "", *map(paper.title_of, datasets)], rows)
+
+
+def _has(names: Sequence[str], method: str) -> bool:
+    return any(presets.published(name, method) for name in names)
+
+
+def _ours(cell: Cell, results: Path, seeds: int, protocol: str) -> str:
+    """The score; nothing where the settings do not exist."""
+    if cell.dataset in paper.UNMEASURED:
+        return NOT_MEASURED if cell.preset == "tuned" else ""
+    if cell.preset != "tuned" and cell.dataset not in presets.published(cell.preset, cell.method):
+        return ""
+    return score(cell, results, seeds, protocol)
+
+
+def _settings_file(method: str, dataset: str) -> str:
+    """Links, from the page to the files in the source tree."""
+    places = [name for name in ("tuned", "strict") if dataset in presets.published(name, method)]
+    root = "../src/costa/experiments"
+    return ", ".join(f"[{name}]({root}/{name}/{method}/{dataset}.toml)" for name in places)
+
+
+def side_by_side(
+    table: str,
+    rows: Iterable[tuple[str, Sequence[str], Callable[[str], Cell]]],
+    *,
+    seeds: int,
+    results: Path,
+    header: Sequence[str],
+) -> str:
+    """The paper's number and ours, two columns a dataset.
+
+    Args:
+        table: Of ``paper.toml``.
+        rows: The paper's key of each row, its first columns, and its cell for a dataset.
+        seeds, results: As for :func:`score`.
+        header: Of the first columns.
+    """
+    columns = [cell for dataset in paper.ABLATED for cell in (f"{paper.title_of(dataset)}, paper", "ours")]
+    body = []
+    for key, first, cell in rows:
+        numbers = [
+            number
+            for dataset in paper.ABLATED
+            for number in (
+                paper.reported(table, key, dataset),
+                NOT_MEASURED if dataset in paper.UNMEASURED else score(cell(dataset), results, seeds),
+            )
+        ]
+        body.append([*first, *numbers])
+    return markdown([*header, *columns], body)
+
+
+def sketches(results: Path, seeds: int) -> str:
+    """One view with other sketches, everything else equal."""
+    rows = [
+        (key, [title], lambda dataset, key=key: paper.sketch_cell(dataset, key))
+        for key, (title, _) in paper.SKETCHES.items()
+    ]
+    return side_by_side("sketches", rows, seeds=seeds, results=results, header=["feature augmentation"])
+
+
+def ablation(results: Path, seeds: int) -> str:
+    """One view with and without augmentation of the graph and of its features."""
+    rows = [
+        (key, ["✓" if on else "×" for on in which], lambda dataset, key=key: paper.ablation_cell(dataset, key))
+        for key, which in paper.ABLATION.items()
+    ]
+    return side_by_side("ablation", rows, seeds=seeds, results=results, header=["graph", "features"])
+
+
+TABLES: dict[str, Callable[[Path, int], str]] = {
+    "table-main": lambda results, seeds: main_table("main", paper.MAIN, results, seeds),
+    "table-citation": lambda results, seeds: main_table("citation", paper.CITATION, results, seeds),
+    "table-sketches": sketches,
+    "table-ablation": ablation,
+}
+"""By the name of their place on the page."""
+
+
+def write(name: str, results: Path, out: Path, seeds: int) -> list[Path]:
+    """Put a table in its place in ``results.md``, beside the folder of figures; the page is begun if need be."""
+    page = out.parent / "results.md"
+    table = TABLES[name](results, seeds)
+    if not page.exists():
+        places = "\n\n".join(f"<!-- {place} -->\n{NOT_MEASURED}\n<!-- end of {place} -->" for place in TABLES)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(f"# Results\n\n{places}\n", encoding="utf-8")
+    return [fill(page, name, table)]

@@ -1,0 +1,163 @@
+"""What the paper reports: its tables' numbers, and the cells that stand beside them here.
+
+The ablations are of one view, and change one thing in its tuned settings, as the paper changes one thing in its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from costa.experiments.grid import Cell, Settings
+
+MAIN = ("wikics", "amazon-computers", "amazon-photo", "coauthor-cs", "coauthor-physics")
+CITATION = ("cora", "citeseer", "pubmed", "dblp")
+ABLATED = ("cora", "citeseer", "wikics")
+UNMEASURED = ("wikics",)
+"""Graphs whose file was never at hand."""
+
+METHODS = ("raw", "untrained", "costa-sv", "costa-mv")
+"""Of the two main tables, in their order."""
+
+SKETCHES: dict[str, tuple[str, Settings]] = {
+    "noise": ("Gaussian noise", (("sketch.kind", "noise"), ("sketch.noise_std", 1.0))),
+    "svd": ("SVD", (("sketch.kind", "svd"),)),
+    "selection": ("random selection", (("sketch.kind", "selection"),)),
+    "gaussian": ("random projection", (("sketch.kind", "gaussian"),)),
+}
+"""Ways to augment features: their name in the table, and their settings."""
+
+RATE = 0.2
+"""Of edges dropped and attributes masked, where the ablation augments the graph."""
+_GRAPH: dict[bool, Settings] = {
+    on: (("augment.edge_rate", on * RATE), ("augment.mask_rate", on * RATE)) for on in (False, True)
+}
+_FEATURES: dict[bool, Settings] = {False: (("sketch.kind", "none"),), True: (("sketch.kind", "gaussian"),)}
+ABLATION: dict[str, tuple[bool, bool]] = {
+    "neither": (False, False),
+    "graph": (True, False),
+    "features": (False, True),
+    "both": (True, True),
+}
+"""Whether the graph and whether its features are augmented."""
+
+PROJECTIONS: dict[str, Settings] = {
+    "fresh in each epoch": (("sketch.kind", "gaussian"),),
+    "fixed": (("sketch.kind", "gaussian"), ("sketch.fixed", True)),
+    "none": (("sketch.kind", "none"),),
+}
+RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5)
+DENSITIES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a figure: which curve or bar it belongs to, where, and the runs it is the mean of."""
+
+    series: str
+    x: float | str
+    cell: Cell
+
+
+def main_cells(datasets: Sequence[str], methods: Sequence[str] = METHODS) -> list[Cell]:
+    """Each method with its tuned settings and, where there are any, with its strictly chosen and its published ones."""
+    from costa.experiments.presets import published
+
+    return [
+        Cell(method, dataset, preset)
+        for dataset in datasets
+        for method in methods
+        for preset in ("tuned", "strict", "paper")
+        if preset == "tuned" or dataset in published(preset, method)
+    ]
+
+
+def sketch_cell(dataset: str, sketch: str) -> Cell:
+    """One view with another P or E."""
+    return Cell("costa-sv", dataset, given=SKETCHES[sketch][1], experiment="sketches")
+
+
+def ablation_cell(dataset: str, which: str) -> Cell:
+    """One view, with or without augmentation of the graph and of its features."""
+    graph, features = ABLATION[which]
+    return Cell("costa-sv", dataset, given=_GRAPH[graph] + _FEATURES[features], experiment="ablation")
+
+
+def projection_points(datasets: Sequence[str]) -> list[Point]:
+    """A new random projection in each epoch, one for all, none."""
+    return [
+        Point(name, dataset, Cell("costa-sv", dataset, given=given, experiment="projections"))
+        for dataset in datasets
+        for name, given in PROJECTIONS.items()
+    ]
+
+
+def ratio_points(datasets: Sequence[str]) -> list[Point]:
+    """k/n from 0.1 to 1.5."""
+    return [
+        Point(
+            dataset,
+            ratio,
+            Cell(
+                "costa-sv",
+                dataset,
+                given=(("sketch.kind", "gaussian"), ("sketch.ratio", ratio)),
+                experiment="ratio",
+            ),
+        )
+        for dataset in datasets
+        for ratio in RATIOS
+    ]
+
+
+def density_points(datasets: Sequence[str]) -> list[Point]:
+    """A very sparse P, more and more of whose entries are not zero."""
+    return [
+        Point(
+            dataset,
+            density,
+            Cell(
+                "costa-sv",
+                dataset,
+                given=(("sketch.kind", "sparse"), ("sketch.density", density)),
+                experiment="density",
+            ),
+        )
+        for dataset in datasets
+        for density in DENSITIES
+    ]
+
+
+POINTS = {"ablation": projection_points, "ratio": ratio_points, "density": density_points}
+"""By the figure they are of."""
+
+
+def reported(table: str, row: str, dataset: str) -> str:
+    """What the paper has there; nothing where it has nothing.
+
+    >>> reported("main", "gmi", "coauthor-cs"), reported("citation", "dgi", "cora"), reported("main", "raw", "cora")
+    ('out of memory', '82.6 ± 0.4', '')
+    """
+    found: str = _tables()[table].get(row, {}).get(dataset, "")
+    return found
+
+
+def title_of(dataset: str) -> str:
+    """A dataset as people write it.
+
+    >>> title_of("dblp")
+    'DBLP'
+    """
+    from costa.graphs.benchmarks import BENCHMARKS
+
+    return next(benchmark.title for benchmark in BENCHMARKS if benchmark.name == dataset)
+
+
+@functools.cache
+def _tables() -> dict[str, Any]:
+    file = resources.files(__package__) / "paper.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))

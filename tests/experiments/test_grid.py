@@ -1,0 +1,140 @@
+import json
+
+import pytest
+import torch
+
+from costa.experiments import grid, store
+from costa.experiments.grid import Cell
+from costa.graphs.synthetic import planted_partition
+
+QUICK = (("train.epochs", 2), ("encoder.width", 8), ("head.width", 8))
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Every dataset is a small graph of two communities."""
+
+    def load(name, data_dir=None):
+        graph = planted_partition(120, 2, 12, seed=0)
+        graph.name = name
+        return graph
+
+    grid._graph.cache_clear()
+    monkeypatch.setattr(grid, "load_graph", load)
+    yield
+    grid._graph.cache_clear()
+
+
+class TestWhatTheStoreHas:
+    cell = Cell("costa-sv", "cora", "none", (("loss.tau", 0.3),))
+
+    def test_a_run_with_these_settings_is_found(self, add, tmp_path):
+        add(tmp_path, self.cell, 0)
+        add(tmp_path, self.cell, 2)
+        assert list(grid.find(self.cell, tmp_path, 3)) == [0, 2]
+        assert grid.missing([self.cell, self.cell], tmp_path, 3) == [(self.cell, [1])]
+
+    @pytest.mark.parametrize("changed", [{"loss.tau": 0.4}, {"train.epochs": 7}, {"train.kernels": "plain"}])
+    def test_one_with_others_is_not(self, add, tmp_path, changed):
+        add(tmp_path, self.cell, 0, **changed)
+        assert grid.find(self.cell, tmp_path, 1) == {}
+
+    def test_what_the_graph_chooses_may_be_anything_until_it_is_asked_for(self, add, tmp_path):
+        add(tmp_path, self.cell, 0, **{"sketch.ratio": 0.123, "features.scaling": "rows"})
+        assert list(grid.find(self.cell, tmp_path, 1)) == [0]
+        asked = Cell("costa-sv", "cora", "none", (("loss.tau", 0.3), ("sketch.ratio", 0.5)))
+        assert grid.find(asked, tmp_path, 1) == {}
+
+    def test_a_setting_that_an_older_run_did_not_know_had_its_default(self, line_of, tmp_path):
+        metrics, flat = line_of(self.cell, 0)
+        del flat["train.kernels"]
+        store.append(tmp_path, metrics, flat)
+        assert list(grid.find(self.cell, tmp_path, 1)) == [0]
+
+    def test_a_run_that_lacks_a_protocol_is_made_again(self, line_of, tmp_path):
+        metrics, flat = line_of(self.cell, 0)
+        metrics["probes"].pop()
+        store.append(tmp_path, metrics, flat)
+        assert grid.missing([self.cell], tmp_path, 1) == [(self.cell, [0])]
+
+    def test_one_that_collapsed_is_not_but_has_no_accuracy(self, add, tmp_path):
+        add(tmp_path, self.cell, 0, status="collapsed")
+        add(tmp_path, self.cell, 1)
+        assert grid.missing([self.cell], tmp_path, 2) == []
+        found = grid.find(self.cell, tmp_path, 2)
+        assert grid.pairs(self.cell, found, "random-10-10-80", 2) == pytest.approx([0.81])
+
+    def test_of_a_seed_that_was_run_twice_the_last_counts(self, add, tmp_path):
+        add(tmp_path, self.cell, 0, accuracy=0.1)
+        add(tmp_path, self.cell, 0, accuracy=0.5)
+        found = grid.find(self.cell, tmp_path, 1)
+        assert grid.pairs(self.cell, found, "random-10-10-80", 1) == [0.5]
+
+    def test_pairs_are_seed_s_on_split_s(self, add, tmp_path):
+        for seed in range(3):
+            add(tmp_path, self.cell, seed)
+        found = grid.find(self.cell, tmp_path, 20)
+        assert grid.pairs(self.cell, found, "strict-10-10-80", 20) == pytest.approx([0.80, 0.81, 0.82])
+
+    def test_without_randomness_one_run_is_paired_with_every_split(self, add, tmp_path):
+        raw = Cell("raw", "cora")
+        add(tmp_path, raw, 0)
+        assert grid.missing([raw], tmp_path, 20) == []
+        assert len(grid.pairs(raw, grid.find(raw, tmp_path, 20), "random-10-10-80", 20)) == 20
+
+    def test_experiments_have_stores_of_their_own(self, add, tmp_path):
+        cell = Cell("costa-sv", "cora", "none", experiment="ratio")
+        add(tmp_path, cell, 0)
+        assert (tmp_path / "experiments" / "ratio" / "costa-sv" / "cora.jsonl").exists()
+        assert list(grid.find(cell, tmp_path, 1)) == [0]
+        assert grid.find(Cell("costa-sv", "cora", "none"), tmp_path, 1) == {}
+
+
+class TestMakingWhatIsMissing:
+    def test_runs_are_made_judged_and_found_again(self, small, tmp_path):
+        cells = [Cell("costa-sv", "cora", "none", QUICK), Cell("raw", "cora")]
+        ended = []
+        grid.fill(grid.missing(cells, tmp_path, 2), tmp_path, CPU, jobs=1, report=ended.append)
+        assert [(done.cell.method, [metrics["seed"] for metrics in done.metrics]) for done in ended] == [
+            ("costa-sv", [0]),
+            ("costa-sv", [1]),
+            ("raw", [0]),
+        ]
+        assert grid.missing(cells, tmp_path, 2) == []
+        lines = store.read(tmp_path / "costa-sv" / "cora.jsonl")
+        assert [probe["protocol"] for probe in lines[0]["probes"]] == list(grid.PROTOCOLS)
+        assert lines[0]["settings"]["train.epochs"] == 2
+
+    def test_only_what_is_missing_is_made(self, add, small, tmp_path):
+        cell = Cell("costa-sv", "cora", "none", QUICK)
+        add(tmp_path, cell, 0)
+        before = cell.file(tmp_path).read_text()
+        grid.fill(grid.missing([cell], tmp_path, 2), tmp_path, CPU, jobs=1)
+        assert cell.file(tmp_path).read_text().startswith(before)
+        assert [json.loads(line)["seed"] for line in cell.file(tmp_path).read_text().splitlines()] == [0, 1]
+
+    def test_what_was_made_before_an_interrupt_is_kept(self, small, tmp_path, monkeypatch):
+        cell = Cell("costa-sv", "cora", "none", QUICK)
+        train = grid._train
+
+        def interrupted(cell, seeds, device, data_dir):
+            done = train(cell, seeds, device, data_dir)
+            if seeds == [1]:
+                done.metrics[0]["status"] = "interrupted"
+            return done
+
+        monkeypatch.setattr(grid, "_train", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            grid.fill(grid.missing([cell], tmp_path, 3), tmp_path, CPU, jobs=1)
+        assert list(grid.find(cell, tmp_path, 3)) == [0]
+
+    def test_on_a_gpu_the_seeds_of_a_cell_are_one_task(self):
+        cell = Cell("costa-sv", "cora")
+        assert list(grid._tasks([(cell, [0, 1])], torch.device("cuda"))) == [(cell, [0, 1])]
+        assert list(grid._tasks([(cell, [0, 1])], CPU)) == [(cell, [0]), (cell, [1])]
+
+
+def test_the_label_names_what_was_changed():
+    assert Cell("costa-mv", "cora", "paper").label == "costa-mv (paper) on cora"
+    assert Cell("costa-sv", "cora", given=(("sketch.ratio", 0.1),)).label == "costa-sv on cora, sketch.ratio 0.1"

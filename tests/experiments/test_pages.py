@@ -1,0 +1,110 @@
+import re
+
+import pytest
+
+from costa.experiments import grid, pages, paper, presets, reproduce
+from costa.experiments.grid import Cell
+from costa.experiments.reproduce import Request
+
+
+@pytest.fixture
+def chosen(monkeypatch):
+    """As if one view had strictly chosen settings for Cora."""
+    real = presets.published
+    monkeypatch.setattr(
+        presets,
+        "published",
+        lambda name, method: ["cora"] if (name, method) == ("strict", "costa-sv") else real(name, method),
+    )
+    load = presets.load_preset
+    monkeypatch.setattr(
+        presets,
+        "load_preset",
+        lambda name, method, dataset: {"loss.tau": 0.9} if name == "strict" else load(name, method, dataset),
+    )
+
+
+def cells(table):
+    return [re.split(r"\s*\|\s*", line.strip()[1:-1].strip()) for line in table.splitlines()]
+
+
+def test_a_score_is_the_mean_over_the_pairs_and_says_what_is_missing(add, tmp_path):
+    cell = Cell("costa-sv", "cora", "none")
+    assert pages.score(cell, tmp_path, 2) == "not measured"
+    add(tmp_path, cell, 0)
+    assert pages.score(cell, tmp_path, 1) == "80.00"
+    assert pages.score(cell, tmp_path, 2) == "80.00 (1 seeds)"
+    add(tmp_path, cell, 1)
+    assert pages.score(cell, tmp_path, 2) == "80.50 ± 0.71"
+    add(tmp_path, cell, 2, status="collapsed")
+    assert pages.score(cell, tmp_path, 3) == "80.50 ± 0.71 (1 collapsed)"
+    alone = Cell("costa-sv", "dblp", "none")
+    add(tmp_path, alone, 0, status="diverged")
+    assert pages.score(alone, tmp_path, 1) == "1 diverged"
+
+
+def test_each_row_has_its_settings_and_its_protocol(add, tmp_path, chosen):
+    add(tmp_path, Cell("costa-sv", "cora"), 0, accuracy=0.5)
+    add(tmp_path, Cell("costa-sv", "cora", "strict"), 0, accuracy=0.6)
+    add(tmp_path, Cell("costa-mv", "cora", "paper"), 0, accuracy=0.7)
+    add(tmp_path, Cell("raw", "cora"), 0, accuracy=0.4)
+    table = cells(pages.main_table("citation", paper.CITATION, tmp_path, 1))
+    assert table[0] == ["method", "", "Cora", "CiteSeer", "PubMed", "DBLP"]
+    rows = {(line[0], line[1]): line[2:] for line in table[2:]}
+    assert rows["COSTA, one view", "paper"] == ["84.3 ± 0.3", "72.8 ± 0.3", "86.2 ± 0.1", "84.3 ± 0.1"]
+    assert rows["COSTA, one view", "ours"] == ["50.00", "not measured", "not measured", "not measured"]
+    assert rows["COSTA, one view", "ours, strict"] == ["60.00", "", "", ""]
+    assert rows["COSTA, two views", "published settings"] == ["70.00", "not measured", "", ""]
+    assert rows["Raw features", "ours"][0].startswith("40.00")
+    assert ("Raw features", "ours, strict") not in rows
+    assert rows["COSTA, one view", "settings"][0].endswith("strict/costa-sv/cora.toml)")
+
+
+def test_wikics_says_that_it_was_not_measured(tmp_path):
+    rows = cells(pages.main_table("main", paper.MAIN, tmp_path, 1))
+    assert {line[2] for line in rows if line[1] == "ours"} == {"not measured"}
+    assert all(line[2] == "not measured" for line in rows if line[1] == "ours")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "first"),
+    [
+        ("table-sketches", paper.sketch_cell("cora", "svd"), ["SVD", "82.69"]),
+        ("table-ablation", paper.ablation_cell("cora", "graph"), ["✓", "×", "82.13"]),
+    ],
+)
+def test_ablations_stand_beside_the_paper(add, tmp_path, name, cell, first):
+    add(tmp_path, cell, 0)
+    add(tmp_path, cell, 1)
+    table = cells(pages.TABLES[name](tmp_path, 2))
+    (line,) = [line for line in table if line[: len(first)] == first]
+    assert line[len(first)] == "80.50 ± 0.71"
+    assert line[-1] == "not measured"
+    assert len({len(line) for line in table}) == 1
+
+
+def test_the_page_is_begun_and_its_places_filled(add, tmp_path):
+    request = Request(tmp_path / "results", tmp_path / "docs" / "figures", seeds=1)
+    add(request.results, paper.sketch_cell("cora", "gaussian"), 0)
+    page = tmp_path / "docs" / "results.md"
+    assert reproduce.reproduce(["table-sketches"], request) == [page]
+    text = page.read_text()
+    assert "| random projection | 84.25 | 80.00 |" in text
+    assert text.count("not measured") > 3  # the other tables' places
+    page.write_text(text.replace("# Results", "# Results\n\nWords of a person."))
+    reproduce.reproduce(["table-main"], request)
+    assert "Words of a person." in page.read_text()
+    assert "| COSTA, one view | paper | 79.03 ± 0.05 |" in page.read_text()
+
+
+def test_every_cell_of_a_target_is_one_that_its_table_shows(add, tmp_path):
+    """Runs that a target makes must be found by the page: fill the store by its cells, and nothing is missing."""
+    request = Request(tmp_path, tmp_path / "docs" / "figures", seeds=1)
+    for name in pages.TABLES:
+        for cell in reproduce.cells([name], request):
+            add(tmp_path, cell, 0)
+            assert list(grid.find(cell, tmp_path, 1)) == [0]
+        table = pages.TABLES[name](tmp_path, 1)
+        for line in cells(table)[2:]:
+            measured = [number for number in line if number == "not measured"]
+            assert len(measured) <= 1, line  # WikiCS
