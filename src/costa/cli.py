@@ -292,6 +292,9 @@ def tune(
         int, typer.Option(min=0, help="So many of the best are trained again and chosen from; 0 only searches.")
     ] = 10,
     final_seeds: Annotated[int, typer.Option(min=1, help="Initialisations of a finalist.")] = 10,
+    try_: Annotated[
+        list[Path] | None, typer.Option("--try", metavar="FILE", help="A TOML file of settings to try first.")
+    ] = None,
     study: Annotated[
         Path | None, typer.Option(help="The file of the study [default: tuning/METHOD-GRAPH.log].")
     ] = None,
@@ -316,7 +319,7 @@ def tune(
     data = load_graph(graph, data_dir=data_dir)
     job = room.Job(data, chosen, where, epochs=epochs, seeds=seeds, splits=splits, until=until)
     path = study or Path("tuning") / f"{method}-{data.name}.log"
-    opened = room.open_study(path, job)
+    opened = room.open_study(path, job, starts=try_ or [])
     _say(f"{chosen.title} on {runs.describe(data)}, on {where}")
     _say(f"{path}: {len(room.finished(opened))} of {trials} trials")
     try:

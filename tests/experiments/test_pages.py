@@ -33,7 +33,7 @@ def test_a_score_is_the_mean_over_the_pairs_and_says_what_is_missing(add, tmp_pa
     assert pages.score(cell, tmp_path, 2) == "not measured"
     add(tmp_path, cell, 0)
     assert pages.score(cell, tmp_path, 1) == "80.00"
-    assert pages.score(cell, tmp_path, 2) == "80.00 (1 seeds)"
+    assert pages.score(cell, tmp_path, 2) == "80.00 (1 seed)"
     add(tmp_path, cell, 1)
     assert pages.score(cell, tmp_path, 2) == "80.50 ± 0.71"
     add(tmp_path, cell, 2, status="collapsed")

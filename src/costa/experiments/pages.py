@@ -36,7 +36,7 @@ def score(cell: Cell, results: Path, seeds: int, protocol: str = DEFAULT) -> str
         return ", ".join(notes) or NOT_MEASURED
     spread = f" ± {statistics.stdev(accuracies):.2f}" if len(accuracies) > 1 else ""
     if len(accuracies) + len(lost) < seeds:
-        notes.insert(0, f"{len(accuracies)} seeds")
+        notes.insert(0, f"{len(accuracies)} seed{'s' if len(accuracies) > 1 else ''}")
     return f"{statistics.mean(accuracies):.2f}{spread}" + (f" ({', '.join(notes)})" if notes else "")
 
 

@@ -84,6 +84,11 @@ def _datasets(request: Request, own: Sequence[str]) -> list[str]:
     return list(request.datasets) or [dataset for dataset in own if dataset not in paper.UNMEASURED]
 
 
+def _columns(request: Request, own: Sequence[str]) -> list[str]:
+    """Of those, the ones that a table has a column for."""
+    return [dataset for dataset in _datasets(request, own) if dataset in own]
+
+
 def _performance(request: Request) -> list[Path]:
     from costa.experiments import tables
 
@@ -110,7 +115,7 @@ def _main_cells(table: str) -> Callable[[Request], list[Cell]]:
         from costa.experiments import paper
 
         own = paper.MAIN if table == "main" else paper.CITATION
-        return paper.main_cells([dataset for dataset in _datasets(request, own) if dataset in own])
+        return paper.main_cells(_columns(request, own))
 
     return asked
 

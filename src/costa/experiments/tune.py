@@ -20,6 +20,7 @@ import statistics
 import textwrap
 import time
 import typing
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -139,12 +140,16 @@ class Final:
         return f"{100 * self.mean:.1f}{spread}"
 
 
-def open_study(path: Path, job: Job, *, seed: int | None = None) -> Study:
+def open_study(path: Path, job: Job, *, starts: Sequence[Path] = (), seed: int | None = None) -> Study:
     """The job's study in a file, begun or gone on with; several processes may have it open.
+
+    Its first trial has the settings that the graph gets untuned.
 
     Args:
         path: The file; its folder is made.
         job: Must be that of the study, up to its time.
+        starts: Files of settings that are tried next, unless they were; what they leave open, or set to values that
+            are not searched, is drawn.
         seed: Of the sampler; by default another each time, so that processes do not try the same settings.
     """
     optuna = _optuna()
@@ -172,8 +177,11 @@ def open_study(path: Path, job: Job, *, seed: int | None = None) -> Study:
     began = study.user_attrs.get("job")
     if began is None:
         study.set_user_attr("job", own)
-        # the first trial: what the method would do untuned
-        study.enqueue_trial(_untuned(job), skip_if_exists=True)
+        study.enqueue_trial(_drawn(resolve(job.method, job.graph, preset="none").values))
+    for start in starts:
+        study.enqueue_trial(
+            _drawn(resolve(job.method, job.graph, preset="none", config=start).values), skip_if_exists=True
+        )
     for key, value in (began or {}).items():
         if own[key] != value:
             raise InputError(
@@ -344,13 +352,13 @@ class _Draw:
             self.values[key] = rates if views > 1 else rates[0]
 
 
-def _untuned(job: Job) -> dict[str, Any]:
-    """The settings that the graph gets without a preset, by the names that :func:`sample` draws them under."""
+def _drawn(values: Any) -> dict[str, Any]:
+    """Merged settings by the names that :func:`sample` draws them under."""
     drawn: dict[str, Any] = {}
-    for key, value in flatten(resolve(job.method, job.graph, preset="none").values).items():
+    for key, value in flatten(values).items():
         if isinstance(value, tuple):
             drawn |= {f"{key}.{view + 1}": value[min(view, len(value) - 1)] for view in range(2)}
-        else:
+        elif (key, value) != ("train.weight_decay", 0):  # which has no logarithm
             drawn[key] = value
     return drawn
 
@@ -378,7 +386,10 @@ def _try(job: Job, trial: Trial) -> tuple[float, int]:
     Returns:
         The strict number and its epochs.
     """
-    values = sample(trial, job.method, job.graph)
+    with warnings.catch_warnings():
+        # a value to start from that is not searched is drawn instead
+        warnings.filterwarnings("ignore", "Fixed parameter", UserWarning)
+        values = sample(trial, job.method, job.graph)
     trial.set_user_attr("settings", values)
     best = dict.fromkeys(PROTOCOLS, (-1.0, 0))
     for epochs, zs in _vectors(job, values, range(FIRST_SEED, FIRST_SEED + job.seeds), checkpoints(job.epochs)):
