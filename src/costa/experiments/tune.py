@@ -179,9 +179,11 @@ def open_study(path: Path, job: Job, *, starts: Sequence[Path] = (), seed: int |
         study.set_user_attr("job", own)
         study.enqueue_trial(_drawn(resolve(job.method, job.graph, preset="none").values))
     for start in starts:
-        study.enqueue_trial(
-            _drawn(resolve(job.method, job.graph, preset="none", config=start).values), skip_if_exists=True
-        )
+        drawn = _drawn(resolve(job.method, job.graph, preset="none", config=start).values)
+        key = f"start {json.dumps(drawn, sort_keys=True)}"
+        if key not in study.user_attrs:
+            study.set_user_attr(key, True)
+            study.enqueue_trial(drawn)
     for key, value in (began or {}).items():
         if own[key] != value:
             raise InputError(
