@@ -126,15 +126,15 @@ class TestSearch:
     def test_settings_to_start_from_are_tried_once(self, graph, tmp_path):
         start = tmp_path / "start.toml"
         # a weight decay of 0 is legal, but not searched
-        start.write_text("encoder.width = 128\nloss.tau = 0.77\ntrain.weight_decay = 0.0\naugment.edge_rate = 0.4\n")
+        start.write_text("encoder.width = 128\nloss.tau = 0.912\ntrain.weight_decay = 0.0\naugment.edge_rate = 0.4\n")
         job, path = a_job(graph), tmp_path / "study.log"
         for trials in (2, 3):
             study = tune.open_study(path, job, starts=[start], seed=0)
             list(tune.search(job, study, trials))
         tried = [trial.user_attrs["settings"] for trial in tune.finished(study)]
-        assert (tried[1]["encoder.width"], tried[1]["loss.tau"], tried[1]["augment.edge_rate"]) == (128, 0.77, 0.4)
+        assert (tried[1]["encoder.width"], tried[1]["loss.tau"], tried[1]["augment.edge_rate"]) == (128, 0.912, 0.4)
         assert tried[1]["train.weight_decay"] > 0
-        assert [values["loss.tau"] == 0.77 for values in tried] == [False, True, False]
+        assert [values["loss.tau"] == 0.912 for values in tried] == [False, True, False]
 
     def test_only_tuning_seeds_are_used(self, graph, tmp_path, monkeypatch):
         seeds, firsts = set(), set()
