@@ -41,12 +41,24 @@ class Encoder:
 
     width: int = 256
     hidden: int = 0
-    activation: Literal["relu", "elu", "prelu"] = "relu"
+    activation: Literal["relu", "elu", "prelu", "rrelu"] = "relu"
     norm: Literal["none", "batch"] = "none"
 
     def __post_init__(self) -> None:
         _require(self.width >= 1, "encoder.width", self.width, "at least 1")
         _require(self.hidden >= 0, "encoder.hidden", self.hidden, "at least 1, or 0 for the same as encoder.width")
+
+
+@dataclass(frozen=True)
+class OneLayer:
+    """A GCN of one layer."""
+
+    width: int = 512
+    activation: Literal["relu", "elu", "prelu", "rrelu"] = "prelu"
+    norm: Literal["none", "batch"] = "none"
+
+    def __post_init__(self) -> None:
+        Encoder(width=self.width)  # which knows the range of a width
 
 
 @dataclass(frozen=True)
@@ -98,6 +110,19 @@ class Augment:
             for rate in rates:
                 _require(0 <= rate < 1, f"augment.{name}", rate, "at least 0 and below 1")
 
+    @property
+    def rewires(self) -> bool:
+        """Whether edges are replaced, so that Â has another layout in every epoch."""
+        return self.edges == "permute" and any(self.edge_rate)
+
+
+@dataclass(frozen=True)
+class AdaptiveAugment(Augment):
+    """Edges dropped and attributes masked by centrality; the rates are the mean probabilities."""
+
+    edges: Literal["drop"] = "drop"
+    centrality: Literal["degree", "pagerank", "eigenvector"] = "degree"
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -111,6 +136,47 @@ class Loss:
         _require(self.tau >= 0.01, "loss.tau", self.tau, "at least 0.01")
         if self.include_self and self.kind != "both":
             raise InputError("loss.include_self belongs to loss.kind = both; leave it out or choose that loss.")
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The temperature τ of a contrast whose form the method fixes."""
+
+    tau: float = 0.5
+
+    def __post_init__(self) -> None:
+        Loss(tau=self.tau)  # which knows the range of τ
+
+
+@dataclass(frozen=True)
+class Decorrelation:
+    """``weight`` is λ, what correlated columns cost beside views that differ."""
+
+    weight: float = 1e-3
+
+    def __post_init__(self) -> None:
+        _require(self.weight >= 0, "loss.weight", self.weight, "0 or more")
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """The predictor of a bootstrapped method, one hidden layer of ``width``; without one, equal vectors would do."""
+
+    width: int = 512
+    activation: Literal["relu", "elu", "prelu"] = "prelu"
+
+    def __post_init__(self) -> None:
+        _require(self.width >= 1, "predictor.width", self.width, "at least 1")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target network, a moving average of the encoder: ``decay`` is how much of it stays in the first epoch."""
+
+    decay: float = 0.99
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.decay <= 1, "target.decay", self.decay, "from 0 to 1")
 
 
 @dataclass(frozen=True)

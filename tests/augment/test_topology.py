@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 
+import networkx as nx
 import pytest
 import torch
 from hypothesis import given, settings
@@ -10,7 +11,18 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor
 
-from costa.augment.topology import drop_edges, edge_ids, keep_mask, mask_attributes, permute_edges
+from costa.augment.topology import (
+    CENTRALITIES,
+    MOST_LIKELY,
+    drop_edges,
+    drop_probability,
+    edge_ids,
+    eigenvector_centrality,
+    keep_mask,
+    mask_attributes,
+    pagerank_centrality,
+    permute_edges,
+)
 from costa.errors import InputError
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -198,6 +210,110 @@ def test_masking_columns_is_masking_rows_of_the_weights() -> None:
     mask = mask_attributes(5, 0.4, generator=generator(3), rescale=True)
     assert 0 < int((mask == 0).sum()) < 5
     torch.testing.assert_close((x * mask) @ w, x @ (mask[:, None] * w))
+
+
+# --- by centrality --------------------------------------------------------------------------------------------
+
+SMALL = {
+    "karate": nx.karate_club_graph(),
+    "a star, bipartite": nx.star_graph(6),
+    "a path, bipartite": nx.path_graph(7),
+    "a loop, and a node without edges": nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3), (3, 3)]),
+}
+SMALL["a loop, and a node without edges"].add_node(4)
+
+
+def entries_of(graph: nx.Graph) -> Tensor:
+    return undirected(list(graph.edges))
+
+
+def numbers(of_node: dict[int, float]) -> Tensor:
+    return torch.tensor([of_node[node] for node in sorted(of_node)], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_pagerank_is_networkxs(name: str) -> None:
+    graph = SMALL[name]
+    ours = pagerank_centrality(entries_of(graph), len(graph))
+    expected = numbers(nx.pagerank(graph, alpha=0.85, weight=None, tol=1e-14, max_iter=1000))
+    torch.testing.assert_close(ours, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_eigenvector_centrality_is_the_first_eigenvector(name: str) -> None:
+    graph = SMALL[name]
+    ours = eigenvector_centrality(entries_of(graph), len(graph))
+    adjacency = torch.from_numpy(nx.to_numpy_array(graph, nodelist=sorted(graph), weight=None))
+    torch.testing.assert_close(ours, torch.linalg.eigh(adjacency)[1][:, -1].abs(), rtol=0, atol=1e-9)
+    if nx.is_connected(graph):
+        expected = numbers(nx.eigenvector_centrality_numpy(graph, weight=None))
+        torch.testing.assert_close(ours, expected, rtol=0, atol=1e-9)
+
+
+def test_degrees_are_networkxs() -> None:
+    ours = CENTRALITIES["degree"](entries_of(SMALL["karate"]), 34)
+    torch.testing.assert_close(ours, numbers(dict(SMALL["karate"].degree())))
+
+
+@pytest.mark.parametrize("name", CENTRALITIES)
+def test_a_graph_without_edges_has_no_centre(name: str) -> None:
+    phi = CENTRALITIES[name](torch.zeros(2, 0, dtype=torch.long), 5)
+    assert phi.dtype == torch.float64
+    torch.testing.assert_close(phi, phi[:1].expand(5))
+
+
+weights = st.lists(st.floats(1e-3, 1e4), min_size=2, max_size=30)
+
+
+@given(weight=weights, rate=st.floats(0.01, 0.99))
+@settings(max_examples=80, deadline=None)
+def test_probabilities_follow_the_formula(weight: list[float], rate: float) -> None:
+    ours = drop_probability(torch.tensor(weight, dtype=torch.float64), rate)
+    s = [math.log(w) for w in weight]
+    highest, mean = max(s), sum(s) / len(s)
+    if highest - min(s) < 1e-5:
+        return
+    expected = [min((highest - each) / (highest - mean) * rate, 0.7) for each in s]
+    torch.testing.assert_close(ours, torch.tensor(expected, dtype=torch.float64), rtol=1e-6, atol=1e-9)
+
+
+def test_the_mean_probability_is_the_rate_until_the_cap() -> None:
+    weight = torch.rand(500, generator=generator(1), dtype=torch.float64) + 0.1
+    assert float(drop_probability(weight, 0.1).mean()) == pytest.approx(0.1)
+    assert float(drop_probability(weight, 0.6).max()) == MOST_LIKELY
+
+
+def test_what_nobody_has_is_dropped_most_often() -> None:
+    p = drop_probability(torch.tensor([0.0, 3.0, 1.0, 2.0, 0.0]), 0.2)
+    assert p[0] == p[4] == p[2] == p.max()
+
+
+@pytest.mark.parametrize("weight", [[0.0, 0.0, 0.0], [2.0, 2.0, 2.0], [2.0, 2.0 + 1e-12, 2.0], []])
+def test_what_weighs_alike_has_the_rate(weight: list[float]) -> None:
+    p = drop_probability(torch.tensor(weight, dtype=torch.float64), 0.3)
+    torch.testing.assert_close(p, torch.full((len(weight),), 0.3, dtype=torch.float64))
+
+
+def test_one_number_near_zero_does_not_silence_the_others() -> None:
+    """Beside s = log 1e-200 the others would all be s_max."""
+    p = drop_probability(torch.tensor([1e-200, 0.1, 0.2, 0.4], dtype=torch.float64), 0.3)
+    assert p[1] > p[2] > 0.03
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_each_edge_and_column_has_its_own_rate(several: bool) -> None:
+    n, draws = 8, 1500
+    edge_index = ring(n)[:, torch.randperm(2 * n, generator=generator(2))]
+    ids = edge_ids(edge_index, n)
+    rates = torch.linspace(0, 0.9, n)
+    source = [generator(3), generator(4)] if several else generator(3)
+    kept = torch.stack([keep_mask(ids, rates[ids], source) for _ in range(draws)])
+    masks = torch.stack([mask_attributes(n, rates, generator=source) for _ in range(draws)])
+    rows = kept.reshape(-1, 2 * n)
+    assert all((rows[:, ids == edge].sum(1) != 1).all() for edge in range(n))  # both directions, or none
+    for found, rate in ((rows, rates[ids]), (masks.reshape(-1, n), rates)):
+        for column, p in enumerate(rate.tolist()):
+            assert stats.binomtest(int(found[:, column].sum()), len(found), 1 - p).pvalue > 1e-4
 
 
 # --- seeds, the global generator, refusals --------------------------------------------------------------------

@@ -8,7 +8,7 @@ import torch
 from costa import settings, training
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
-from costa.methods.base import STACKED, stack, state_of
+from costa.methods.base import stack, state_of
 from costa.nn import Adjacency, SparseMatrix
 
 CPU = torch.device("cpu")
@@ -156,7 +156,7 @@ def test_stacking_and_taking_apart_are_a_round_trip(graph):
     assert stacked is shell
     assert [id(generator) for generator in stacked.generator] == [id(generator) for generator in generators]
     for key, tensor in stacked.state_dict().items():
-        shared = key.split(".")[0] not in STACKED
+        shared = key.split(".")[0] not in stacked.STACKED
         assert tensor.shape == (before[0][key].shape if shared else (3, *before[0][key].shape)), key
 
     for parameter in stacked.parameters():  # the methods keep their own

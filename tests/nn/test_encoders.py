@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from costa.nn import GCN, MLP, Adjacency, SparseMatrix, sparse_if_faster
-from costa.nn.encoders import BatchNorm
+from costa.nn.encoders import ACTIVATIONS, BatchNorm
 
 
 def gen(seed=0):
@@ -122,6 +122,31 @@ def test_batch_norm_comes_before_the_activation(graph):
     torch.testing.assert_close(gcn.layers[0](x, adjacency), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_a_linear_last_layer_has_neither_norm_nor_activation(graph):
+    n, edge_index, weight = graph
+    x = torch.randn(n, 6, generator=gen(11))
+    adjacency = Adjacency(edge_index, n, weight).normalized()
+    gcn = GCN(6, (5, 3), activation="elu", norm="batch", linear=True, generator=gen(10))
+    expected = adjacency @ (gcn.layers[0](x, adjacency) @ gcn.layers[1].weight)
+    torch.testing.assert_close(gcn(x, adjacency), expected)
+    assert gcn.layers[0].norm is not None
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_an_order_is_that_of_the_features_rows(graph, kind):
+    n, edge_index, weight = graph
+    x = (torch.rand(n, 30, generator=gen(8)) < 0.08).float()
+    read = sparse_if_faster(x) if kind == "sparse" else x
+    assert isinstance(read, SparseMatrix) == (kind == "sparse")
+    adjacency = Adjacency(edge_index, n, weight).normalized()
+    orders = torch.rand(3, n, generator=gen(9)).argsort(-1)
+    alone = [GCN(30, (5, 3), generator=gen(seed)) for seed in range(3)]
+    expected = torch.stack([gcn(x[order], adjacency) for gcn, order in zip(alone, orders, strict=True)])
+    torch.testing.assert_close(alone[0](read, adjacency, order=orders[0]), expected[0])
+    together = stacked(alone, GCN(30, (5, 3), generator=gen(9)))
+    torch.testing.assert_close(together(read, adjacency, order=orders), expected)
+
+
 def test_the_mlp_shares_the_gcns_very_weights(graph):
     n, _, _ = graph
     gcn = GCN(6, (5, 3), generator=gen(12))
@@ -189,6 +214,11 @@ def test_batch_norm_is_torchs():
     torch.testing.assert_close(ours.running_var, torchs.running_var)
     ours.eval(), torchs.eval()
     torch.testing.assert_close(ours(h), torchs(h))
+
+
+def test_rrelu_is_the_deterministic_one():
+    h = torch.randn(7, 4, generator=gen())
+    torch.testing.assert_close(ACTIVATIONS["rrelu"]()(h), torch.nn.functional.rrelu(h, training=False))
 
 
 def test_a_seed_is_a_start_and_the_global_generator_is_left_alone(graph):

@@ -5,7 +5,16 @@ import math
 import pytest
 import torch
 
-from costa.nn import both_views_loss, cross_view_loss, self_contrast_loss
+from costa.nn import (
+    barlow_twins_loss,
+    bootstrap_loss,
+    both_views_loss,
+    cca_loss,
+    cross_view_loss,
+    discrimination_loss,
+    kl_to_standard_normal,
+    self_contrast_loss,
+)
 
 KINDS = ["cross", "both", "both-printed", "self"]
 TAUS = [1.0, 0.4, 0.05, 0.01]
@@ -136,3 +145,140 @@ def test_the_length_of_a_row_does_not_matter():
     u, v = rows(5, 3, seed=8)
     assert cross_view_loss(10 * u, v / 7, 0.5).item() == pytest.approx(cross_view_loss(u, v, 0.5).item())
     assert not math.isclose(cross_view_loss(-u, v, 0.5).item(), cross_view_loss(u, v, 0.5).item())
+
+
+def columns(z):
+    """Each column at mean 0 and variance 1 over the rows."""
+    n = len(z)
+    standard = []
+    for column in z.T:
+        mean = sum(column) / n
+        std = (sum((value - mean) ** 2 for value in column) / n).sqrt()
+        standard.append((column - mean) / std)
+    return standard
+
+
+def correlations(u, v):
+    return [[(a * b).mean() for b in columns(v)] for a in columns(u)]
+
+
+def barlow_twins_twin(u, v):
+    c = correlations(u, v)
+    d = len(c)
+    loss = 0
+    for i in range(d):
+        for j in range(d):
+            loss = loss + ((1 - c[i][i]) ** 2 if i == j else c[i][j] ** 2 / d)
+    return loss
+
+
+def cca_twin(u, v, weight):
+    n = len(u)
+    apart = sum(((a - b) ** 2).sum() / n for a, b in zip(columns(u), columns(v), strict=True))
+    correlated = 0
+    for c in (correlations(u, u), correlations(v, v)):
+        for i, row in enumerate(c):
+            for j, value in enumerate(row):
+                correlated = correlated + (value - float(i == j)) ** 2
+    return apart + weight * correlated
+
+
+WITHOUT_NEGATIVES = {
+    "barlow twins": (barlow_twins_loss, barlow_twins_twin),
+    "cca": (lambda u, v: cca_loss(u, v, 0.3), lambda u, v: cca_twin(u, v, 0.3)),
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_NEGATIVES)
+def test_without_negatives_equals_the_twin_in_float64_gradients_included(kind):
+    loss, twin = WITHOUT_NEGATIVES[kind]
+    u, v = rows(9, 4, seed=11)
+    ours, expected = loss(u, v), twin(u, v)
+    assert ours.item() == pytest.approx(expected.item(), rel=1e-12)
+    for a, b in zip(torch.autograd.grad(ours, (u, v)), torch.autograd.grad(expected, (u, v)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", WITHOUT_NEGATIVES)
+def test_without_negatives_a_stack_is_a_loss_for_each(kind):
+    loss, _ = WITHOUT_NEGATIVES[kind]
+    pairs = [rows(8, 5, seed) for seed in (12, 13, 14)]
+    u, v = (torch.stack([pair[side] for pair in pairs]) for side in (0, 1))
+    torch.testing.assert_close(loss(u, v), torch.stack([loss(*pair) for pair in pairs]))
+
+
+@pytest.mark.parametrize("kind", ["barlow twins", "cca"])
+@pytest.mark.parametrize("value", [0.0, 0.1, 1000.1])
+def test_a_constant_column_correlates_with_none_and_has_no_gradient(kind, value):
+    """Its mean is rounded, and what is left of it must not be blown up to length 1."""
+    u, v = rows(2000, 2, seed=15, dtype=torch.float32)
+    c = correlations(u.detach(), v.detach())[0][0]
+    u.data[:, 1] = v.data[:, 1] = value
+    loss, _ = WITHOUT_NEGATIVES[kind]
+    expected = (1 - c) ** 2 + 1 if kind == "barlow twins" else 2 - 2 * c + 0.3 * 2
+    assert loss(u, v).item() == pytest.approx(expected.item(), rel=1e-5)
+    (gradient,) = torch.autograd.grad(loss(u, v), (u,))
+    assert gradient[:, 0].abs().max() > 0
+    assert gradient[:, 1].abs().max() == 0
+
+
+def test_the_bootstrap_equals_the_twin_in_float64_gradients_included():
+    (q1, h1), (q2, h2) = rows(7, 5, seed=16), rows(7, 5, seed=17)
+    tensors = (q1, q2, h1, h2)
+
+    def cosine(a, b):
+        return (a @ b) / (a @ a).sqrt() / (b @ b).sqrt()
+
+    twin = 2 - sum(cosine(q1[i], h2[i]) + cosine(q2[i], h1[i]) for i in range(7)) / 7
+    ours = bootstrap_loss(*tensors)
+    assert ours.item() == pytest.approx(twin.item(), rel=1e-12)
+    for a, b in zip(torch.autograd.grad(ours, tensors), torch.autograd.grad(twin, tensors), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+    both = [torch.stack([tensor, tensor.flip(0) + 1]) for tensor in tensors]
+    each = [bootstrap_loss(*(tensor[index] for tensor in both)) for index in (0, 1)]
+    torch.testing.assert_close(bootstrap_loss(*both), torch.stack(each))
+
+
+def test_the_bootstrap_of_a_zero_row_is_harmless():
+    (q1, h1), (q2, h2) = rows(4, 3, seed=18), rows(4, 3, seed=19)
+    q1.data[2] = h2.data[1] = 0
+    bootstrap_loss(q1, q2, h1, h2).backward()
+    assert q1.grad.abs().max() < 10
+
+
+def test_discrimination_equals_the_twin_in_float64_gradients_included():
+    real, fake = (3 * t.flatten().detach() for t in rows(7, 5, seed=20))
+    real, fake = real.requires_grad_(), fake[:20].requires_grad_()
+    twin = (
+        -sum(torch.log(torch.sigmoid(r)) for r in real) / 35 - sum(torch.log(1 - torch.sigmoid(f)) for f in fake) / 20
+    )
+    ours = discrimination_loss(real, fake)
+    assert ours.item() == pytest.approx(twin.item(), rel=1e-12)
+    pair = (real, fake)
+    for a, b in zip(torch.autograd.grad(ours, pair), torch.autograd.grad(twin, pair), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+    both = [torch.stack([logits, logits.flip(0) + 1]) for logits in pair]
+    each = [discrimination_loss(both[0][index], both[1][index]) for index in (0, 1)]
+    torch.testing.assert_close(discrimination_loss(*both), torch.stack(each))
+
+
+def test_discrimination_hears_of_what_is_far_on_the_wrong_side():
+    real, fake = torch.tensor([-50.0], requires_grad=True), torch.tensor([200.0], requires_grad=True)
+    loss = discrimination_loss(real, fake)
+    assert loss.item() == pytest.approx(250.0)
+    assert [g.item() for g in torch.autograd.grad(loss, (real, fake))] == pytest.approx([-1.0, 1.0])
+
+
+def test_the_divergence_equals_torchs_gradients_included():
+    mu, log_sigma = rows(7, 5, seed=21)
+    normal = torch.distributions.Normal(mu, log_sigma.exp())
+    standard = torch.distributions.Normal(torch.zeros_like(mu), torch.ones_like(mu))
+    twin = torch.distributions.kl_divergence(normal, standard).sum() / 7
+    ours = kl_to_standard_normal(mu, log_sigma)
+    assert ours.item() == pytest.approx(twin.item(), rel=1e-12)
+    pair = (mu, log_sigma)
+    for a, b in zip(torch.autograd.grad(ours, pair), torch.autograd.grad(twin, pair), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+    each = torch.stack([ours, kl_to_standard_normal(mu + 1, log_sigma - 1)])
+    stacked = kl_to_standard_normal(torch.stack([mu, mu + 1]), torch.stack([log_sigma, log_sigma - 1]))
+    torch.testing.assert_close(stacked, each)

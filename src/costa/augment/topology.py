@@ -1,4 +1,4 @@
-"""Graph augmentation on plain tensors: dropped edges, rewired edges, masked attributes.
+"""Graph augmentation on plain tensors: dropped edges, rewired edges, masked attributes; and by centrality.
 
 Graphs are undirected, and an undirected edge is a pair of entries (u, v), (v, u) of `edge_index`. Whatever happens to
 an edge happens to both of its directions, so Â stays symmetric (and the backward product of a GCN can reuse it).
@@ -7,13 +7,25 @@ Random numbers are drawn on the generator's device and moved to where they are n
 same augmentation on either device.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.utils import to_undirected
+from torch_geometric.utils import degree, to_scipy_sparse_matrix, to_undirected
 
 from costa.augment import streams
 from costa.augment.streams import Streams
 from costa.errors import InputError
+
+DAMPING = 0.85
+"""How much of a node's PageRank comes from its neighbours."""
+MOST_LIKELY = 0.7
+"""Nothing is dropped with a higher probability, so that what matters least is still seen."""
+LEAST_WEIGHT = 1e-8
+"""Of the largest weight, in `drop_probability`: far from the largest component eigenvector centrality is a number near
+0, whose logarithm would outweigh all others in the mean."""
 
 
 def edge_ids(edge_index: Tensor, num_nodes: int) -> Tensor:
@@ -31,12 +43,13 @@ def edge_ids(edge_index: Tensor, num_nodes: int) -> Tensor:
     return torch.unique(low * num_nodes + high, return_inverse=True)[1]
 
 
-def keep_mask(ids: Tensor, rate: float, generator: Streams) -> Tensor:
+def keep_mask(ids: Tensor, rate: float | Tensor, generator: Streams) -> Tensor:
     """Mask over entries: each undirected edge stays with probability 1 − `rate`, independently of the others.
 
     Args:
         ids: What `edge_ids` returned.
-        rate: The probability that an edge is dropped, 0 ≤ rate < 1.
+        rate: The probability that an edge is dropped, 0 ≤ rate < 1; or one for each entry, the same for both
+            directions of an edge, on the device of `ids`.
         generator: The source of randomness; of several, a mask each, stacked.
     """
     _check_rate(rate)
@@ -120,7 +133,7 @@ def permute_edges(
 
 def mask_attributes(
     num_features: int,
-    rate: float,
+    rate: float | Tensor,
     *,
     generator: Streams,
     device: torch.device | str | None = None,
@@ -133,7 +146,7 @@ def mask_attributes(
 
     Args:
         num_features: The number of columns of X.
-        rate: 0 ≤ rate < 1.
+        rate: 0 ≤ rate < 1; or one for each column, on the generator's device.
         generator: The source of randomness; of several, an m each, stacked.
         device: Where m shall be; the generator's device by default.
         rescale: Divide m by 1 − `rate`, so that E[X·diag(m)] = X.
@@ -148,8 +161,88 @@ def mask_attributes(
     return (mask / (1 - rate) if rescale else mask).to(u.device if device is None else device)
 
 
-def _check_rate(rate: float) -> None:
-    if not 0 <= rate < 1:
+def degree_centrality(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """φ(v), the number of edges into v, in float64."""
+    return degree(edge_index[1], num_nodes, dtype=torch.float64)
+
+
+def pagerank_centrality(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """φ = (1 − d)/n + d·Σ_{u→v} φ(u)/deg(u) with d = 0.85, in float64: where a random walk is that restarts anywhere.
+
+    What a node without edges has is spread over all nodes, so that Σφ = 1. Each iteration divides the error by at least
+    1/d; 200 of them leave nothing that float64 could hold.
+    """
+    into = _neighbours(edge_index, num_nodes)
+    out = degree(edge_index[0], num_nodes, dtype=torch.float64).numpy()
+    phi = np.full(num_nodes, 1 / num_nodes)
+    for _ in range(200):
+        walks = into @ np.divide(phi, out, out=np.zeros(num_nodes), where=out > 0)
+        before, phi = phi, (1 - DAMPING) / num_nodes + DAMPING * (walks + phi[out == 0].sum() / num_nodes)
+        if np.abs(phi - before).sum() < 1e-14:
+            break
+    return torch.from_numpy(phi)
+
+
+def eigenvector_centrality(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """φ with A φ = λφ for the largest λ, φ ≥ 0 and ‖φ‖ = 1, in float64.
+
+    Power iteration on A + I, which has the eigenvectors of A; on a bipartite graph A alone would swing between two
+    vectors. It ends after 1000 steps, or when one moves φ by less than 1e-12: of a graph whose two largest eigenvalues
+    are close it is then an approximation.
+    """
+    into = _neighbours(edge_index, num_nodes)
+    phi = np.full(num_nodes, num_nodes**-0.5)
+    for _ in range(1000):
+        step = phi + into @ phi
+        before, phi = phi, step / np.linalg.norm(step)
+        if np.linalg.norm(phi - before) < 1e-12:
+            break
+    return torch.from_numpy(phi)
+
+
+CENTRALITIES: Mapping[str, Callable[[Tensor, int], Tensor]] = {
+    "degree": degree_centrality,
+    "pagerank": pagerank_centrality,
+    "eigenvector": eigenvector_centrality,
+}
+"""φ by name: (edge_index, n) to n numbers. Edge weights are not looked at."""
+
+
+def drop_probability(weight: Tensor, rate: float) -> Tensor:
+    """min((s_max − s)/(s_max − s̄) · rate, 0.7) with s = log weight: what weighs less is dropped more often.
+
+    Without the cap the mean is `rate`. A weight of 0 counts as the smallest that is above 0; where all weights are
+    alike, all have `rate`.
+
+    Args:
+        weight: Of each edge or attribute, 0 or more.
+        rate: The mean probability, 0 ≤ rate < 1.
+
+    Example:
+        >>> drop_probability(torch.tensor([1.0, 10.0, 100.0, 0.0]), 0.2)
+        tensor([0.3200, 0.1600, 0.0000, 0.3200])
+    """
+    _check_rate(rate)
+    if not weight.any():
+        return torch.full_like(weight, rate)
+    smallest = torch.maximum(weight[weight > 0].min(), LEAST_WEIGHT * weight.max())
+    s = weight.clamp(min=smallest).log()
+    below = s.max() - s
+    if below.max() < 1e-6:  # power iterations leave differences of rounding, which the ratio would blow up
+        below = torch.ones_like(below)
+    return (below / below.mean() * rate).clamp(max=MOST_LIKELY)
+
+
+def _neighbours(edge_index: Tensor, num_nodes: int) -> Any:
+    """A as SciPy's CSR matrix of float64, whose row v gathers from the sources of the edges into v."""
+    _check_edges(edge_index, num_nodes)
+    ones = torch.ones(edge_index.shape[1], dtype=torch.float64)
+    return to_scipy_sparse_matrix(edge_index.flip(0), ones, num_nodes).tocsr()
+
+
+def _check_rate(rate: float | Tensor) -> None:
+    # A tensor of rates is not looked at, which a GPU would have to be waited for.
+    if not isinstance(rate, Tensor) and not 0 <= rate < 1:
         raise InputError(f"the rate of an augmentation must be at least 0 and below 1, not {rate!r}.")
 
 

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from costa import settings
 from costa.augment.streams import Streams, as_list
 from costa.augment.topology import edge_ids, keep_mask, mask_attributes, permute_edges
-from costa.nn import GCN, Adjacency, FeatureScaling, SparseMatrix, choose_scaling, sparse_if_faster
+from costa.nn import GCN, Adjacency, FeatureScaling, ProjectionHead, SparseMatrix, choose_scaling, sparse_if_faster
 
 
 class Method(nn.Module):
@@ -34,6 +34,9 @@ class Method(nn.Module):
     inductive: ClassVar[bool] = True
     random: ClassVar[bool] = True
     Settings: ClassVar[type]
+
+    STACKED: ClassVar[tuple[str, ...]] = ("encoder", "head")
+    """The parts that differ between initialisations; what is learnt from the graph alone is shared."""
 
     generator: Streams
     """Draws what is random in :meth:`loss`; lives on the method's device, set by the training loop."""
@@ -174,6 +177,10 @@ class EncoderMethod(Method):
 
     def encode_view(self, inputs: Inputs, augment: settings.Augment, view: int) -> Tensor:
         """H of one augmented view: edges dropped or rewired, attributes masked."""
+        return self._encode(inputs, *self.draw_view(inputs, augment, view))
+
+    def draw_view(self, inputs: Inputs, augment: settings.Augment, view: int) -> tuple[SparseMatrix, Tensor | None]:
+        """What an encoder reads of one augmented view: Â, and the mask of the attributes (None: all are there)."""
         edge_rate, mask_rate = _of_view(augment.edge_rate, view), _of_view(augment.mask_rate, view)
         adjacency = inputs.adjacency
         if edge_rate and augment.edges == "drop":
@@ -186,17 +193,16 @@ class EncoderMethod(Method):
             )
             adjacency = Adjacency(edge_index, n, edge_weight).normalized()
         mask = mask_attributes(inputs.x.shape[1], mask_rate, generator=self.generator) if mask_rate else None
-        return self._encode(inputs, adjacency, mask)
+        return adjacency, mask
 
-    def _encode(self, inputs: Inputs, adjacency: SparseMatrix, mask: Tensor | None) -> Tensor:
+    def _encode(
+        self, inputs: Inputs, adjacency: SparseMatrix, mask: Tensor | None, encoder: GCN | None = None
+    ) -> Tensor:
+        """H by ``encoder``, or by the method's own."""
         mixed = inputs.mixed if adjacency is inputs.adjacency else None
         x = inputs.x if mixed is None else mixed
-        h: Tensor = self.encoder(x, adjacency, mask, mixed=mixed is not None)
+        h: Tensor = (encoder or self.encoder)(x, adjacency, mask, mixed=mixed is not None)
         return h
-
-
-STACKED = ("encoder", "head")
-"""The parts of a method that differ between initialisations; what is learnt from the graph alone is shared."""
 
 
 def stack(shell: Method, methods: Sequence[Method]) -> Method:
@@ -225,19 +231,27 @@ def state_of(method: Method, index: int) -> dict[str, Tensor]:
 
 def _own_tensors(method: Method) -> list[tuple[str, Tensor]]:
     tensors = [*method.named_parameters(), *method.named_buffers()]
-    return [(name, tensor) for name, tensor in tensors if name.split(".")[0] in STACKED]
+    return [(name, tensor) for name, tensor in tensors if name.split(".")[0] in method.STACKED]
 
 
 def _of_view(rates: tuple[float, ...], view: int) -> float:
     return rates[view] if len(rates) > 1 else rates[0]
 
 
-def build_encoder(encoder: settings.Encoder, in_features: int, generator: torch.Generator | None) -> GCN:
-    """The paper's two-layer GCN from its settings."""
+def build_encoder(
+    encoder: settings.Encoder, in_features: int, generator: torch.Generator | None, *, linear: bool = False
+) -> GCN:
+    """The paper's two-layer GCN from its settings; ``linear`` leaves σ and normalisation out of the last layer."""
     return GCN(
         in_features,
         (encoder.hidden or encoder.width, encoder.width),
         activation=encoder.activation,
         norm=encoder.norm,
+        linear=linear,
         generator=generator,
     )
+
+
+def build_head(head: settings.Head, width: int, generator: torch.Generator | None) -> nn.Module:
+    """The projection head for vectors of that width from its settings; nothing at all where it has no width."""
+    return ProjectionHead(width, head.width, head.activation, generator) if head.width else nn.Identity()

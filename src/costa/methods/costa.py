@@ -23,11 +23,10 @@ from costa import settings
 from costa.augment.features import Sketch, SVDSketch, make_sketch
 from costa.augment.streams import from_the_start
 from costa.errors import InputError
-from costa.methods.base import EncoderMethod, GradientMethod, build_encoder
+from costa.methods.base import EncoderMethod, GradientMethod, build_encoder, build_head
 from costa.nn import (
     GCN,
     FeatureScaling,
-    ProjectionHead,
     both_views_loss,
     cross_view_loss,
     self_contrast_loss,
@@ -110,9 +109,7 @@ class Costa(EncoderMethod, GradientMethod):
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Costa:
         """COSTA from its settings."""
         encoder = build_encoder(settings.encoder, in_features, generator)
-        head: nn.Module = nn.Identity()
-        if settings.head.width:
-            head = ProjectionHead(encoder.out_features, settings.head.width, settings.head.activation, generator)
+        head = build_head(settings.head, encoder.out_features, generator)
         plain = settings.train.kernels == "plain"
         return cls(
             encoder,
@@ -174,8 +171,7 @@ class Costa(EncoderMethod, GradientMethod):
     @property
     def capturable(self) -> bool:
         """Rewiring and the SVD wait for the GPU to say how many edges, or whether H is finite."""
-        rewires = self.augment.edges == "permute" and any(self.augment.edge_rate)
-        return not self.plain and not rewires and not isinstance(self.sketch, SVDSketch)
+        return not self.plain and not self.augment.rewires and not isinstance(self.sketch, SVDSketch)
 
     @property
     def stackable(self) -> bool:

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from costa.nn.rows import take_rows
 from costa.nn.sparse import SparseMatrix
 
 
@@ -26,6 +27,16 @@ class PReLU(nn.PReLU):
         if self.weight.dim() == 1:
             return super().forward(input)
         return torch.where(input > 0, input, self.weight[..., None] * input)
+
+
+class RReLU(nn.LeakyReLU):
+    """max(0, h) + a·min(0, h) with a = (1/8 + 1/3)/2, the mean of the slopes that the randomised ReLU draws.
+
+    ``torch.nn.functional.rrelu`` does the same unless it is told that it is training; and nothing random is drawn.
+    """
+
+    def __init__(self) -> None:
+        super().__init__((1 / 8 + 1 / 3) / 2)
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -41,7 +52,13 @@ class BatchNorm(nn.BatchNorm1d):
         return flat.view(beside.shape).movedim(0, -2)
 
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "elu": nn.ELU, "prelu": PReLU}
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "prelu": PReLU,
+    "rrelu": RReLU,
+    "none": nn.Identity,
+}
 
 
 class Layer(nn.Module):
@@ -57,11 +74,20 @@ class Layer(nn.Module):
         self.activation = ACTIVATIONS[activation]()
         nn.init.xavier_uniform_(self.weight, generator=generator)
 
-    def forward(self, x: Tensor | SparseMatrix, adjacency: SparseMatrix | None, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor | SparseMatrix,
+        adjacency: SparseMatrix | None,
+        mask: Tensor | None = None,
+        order: Tensor | None = None,
+    ) -> Tensor:
         """One layer; without an adjacency, the MLP's."""
         # X·diag(m)·W = X·(diag(m)·W): masked attributes are masked rows of W, and X is never touched.
         weight = self.weight if mask is None else mask[..., None] * self.weight
         h = x @ weight
+        if order is not None:
+            # rows of X·W instead of X's: a sparse X, too, stays as it is
+            h = take_rows(h, order)
         h = (h if adjacency is None else adjacency @ h) + self.bias[..., None, :]
         h = h if self.norm is None else self.norm(h)
         out: Tensor = self.activation(h)
@@ -74,8 +100,9 @@ class GCN(nn.Module):
     Args:
         in_features: Columns of X.
         widths: Width of each layer; two in the paper.
-        activation: ``relu``, ``elu`` or ``prelu``; after every layer, the last too.
+        activation: ``relu``, ``elu``, ``prelu`` or ``rrelu``; after every layer, the last too.
         norm: ``none``, or ``batch`` for BatchNorm before each activation.
+        linear: Whether the last layer is without both.
         generator: Draws the initial weights; the global one if left out.
 
     >>> from costa.nn import Adjacency
@@ -91,15 +118,27 @@ class GCN(nn.Module):
         *,
         activation: str = "relu",
         norm: str = "none",
+        linear: bool = False,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         sizes = [in_features, *widths]
         self.out_features = sizes[-1]
-        self.layers = nn.ModuleList(Layer(a, b, activation, norm, generator) for a, b in itertools.pairwise(sizes))
+        after = [(activation, norm)] * len(widths)
+        if linear:
+            after[-1] = ("none", "none")
+        self.layers = nn.ModuleList(
+            Layer(*size, *each, generator) for size, each in zip(itertools.pairwise(sizes), after, strict=True)
+        )
 
     def forward(
-        self, x: Tensor | SparseMatrix, adjacency: SparseMatrix, mask: Tensor | None = None, *, mixed: bool = False
+        self,
+        x: Tensor | SparseMatrix,
+        adjacency: SparseMatrix,
+        mask: Tensor | None = None,
+        *,
+        mixed: bool = False,
+        order: Tensor | None = None,
     ) -> Tensor:
         """H, n × d.
 
@@ -108,8 +147,9 @@ class GCN(nn.Module):
             adjacency: Normalised.
             mask: Multiplies the columns of X (0 hides an attribute).
             mixed: Whether ``x`` is adjacency @ X already.
+            order: n indices, for the encoder to read X[order]; of S stacked ones, S × n. ``x`` is not mixed then.
         """
-        return _through(self.layers, x, None if mixed else adjacency, adjacency, mask)
+        return _through(self.layers, x, None if mixed else adjacency, adjacency, mask, order)
 
 
 class MLP(nn.Module):
@@ -135,9 +175,10 @@ def _through(
     first: SparseMatrix | None,
     others: SparseMatrix | None,
     mask: Tensor | None,
+    order: Tensor | None = None,
 ) -> Tensor:
-    """One layer after the other, each with its adjacency; only the first sees X, and so the mask."""
-    h: Tensor = layers[0](x, first, mask)
+    """One layer after the other, each with its adjacency; only the first sees X, and so the mask and the order."""
+    h: Tensor = layers[0](x, first, mask, order)
     for layer in layers[1:]:
         h = layer(h, others)
     return h

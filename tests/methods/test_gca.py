@@ -1,0 +1,192 @@
+"""GCA: GRACE's loss on views that are drawn by centrality."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch_geometric.utils import to_networkx
+
+from costa import health, settings, training
+from costa.errors import InputError
+from costa.experiments import presets
+from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
+from costa.nn import Adjacency, both_views_loss
+from costa.probe import linear_probe
+
+CPU = torch.device("cpu")
+CENTRALITY = {
+    "degree": lambda graph: dict(graph.degree()),
+    "pagerank": lambda graph: nx.pagerank(graph, tol=1e-13, max_iter=1000),
+    "eigenvector": nx.eigenvector_centrality_numpy,
+}
+PUBLISHED = {
+    # lr, width, head, activation, edge drop, attribute mask, τ, epochs
+    "amazon-computers": (0.01, 128, 128, "rrelu", (0.6, 0.3), (0.2, 0.3), 0.2, 2000),
+    "amazon-photo": (0.1, 256, 64, "relu", (0.3, 0.5), (0.1, 0.1), 0.3, 2000),
+    "coauthor-cs": (5e-4, 256, 256, "rrelu", (0.3, 0.2), (0.3, 0.4), 0.4, 1000),
+    "coauthor-physics": (0.01, 128, 64, "rrelu", (0.4, 0.1), (0.1, 0.4), 0.5, 1500),
+    "wikics": (0.01, 256, 256, "prelu", (0.2, 0.3), (0.1, 0.1), 0.4, 3000),
+}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return planted_partition(60, 3, 20, seed=0)
+
+
+def merged(**values):
+    small = {"features.scaling": "none", "encoder.width": 12, "encoder.hidden": 24, "head.width": 8}
+    values = {key.replace("__", "."): value for key, value in values.items()}
+    return settings.merge(get_method("gca").Settings, [("test", small | values)])[0]
+
+
+def build(graph, seed=0, **values):
+    method = training.build(get_method("gca"), merged(**values), graph, seed, CPU)
+    method.prepare(graph)
+    return method
+
+
+def capped(s, rate):
+    return torch.tensor(np.minimum((s.max() - s) / (s.max() - s.mean()) * rate, 0.7))
+
+
+def views_in_double(method, graph, state, centrality):
+    """U and V in float64, of the probabilities as the paper has them, from the numbers a generator so draws."""
+    generator = torch.Generator()
+    generator.set_state(state)
+    nodes = CENTRALITY[centrality](to_networkx(graph, to_undirected=True))
+    phi = np.array([nodes[node] for node in range(graph.num_nodes)], dtype=float)
+    source, target = graph.edge_index.numpy()
+    of_edges = np.log((phi[source] + phi[target]) / 2)
+    of_attributes = np.log(np.abs(graph.x.double().numpy()).T @ phi)
+    low, high = graph.edge_index.aminmax(dim=0)
+    ids = torch.unique(low * graph.num_nodes + high, return_inverse=True)[1]
+    for edge_rate, mask_rate in zip(method.augment.edge_rate, method.augment.mask_rate, strict=True):
+        kept = torch.rand(ids.numel(), generator=generator)[ids] >= capped(of_edges, edge_rate)
+        mask = torch.rand(graph.num_features, generator=generator) >= capped(of_attributes, mask_rate)
+        adjacency = Adjacency(graph.edge_index[:, kept], graph.num_nodes, dtype=torch.float64).normalized()
+        yield method.encoder(graph.x.double() * mask, adjacency)
+
+
+@pytest.mark.parametrize("centrality", CENTRALITY)
+@pytest.mark.parametrize("kernels", ["fast", "plain"])
+def test_the_loss_is_graces_of_views_drawn_by_centrality(graph, centrality, kernels):
+    values = {"augment__centrality": centrality, "augment__edge_rate": [0.4, 0.2], "augment__mask_rate": [0.2, 0.5]}
+    method = build(graph, **values, train__kernels=kernels)
+    state = method.generator.get_state()
+    loss = method.loss(graph)
+    gradient = torch.autograd.grad(loss, method.encoder.layers[0].weight)[0]
+
+    method.double()
+    u, v = views_in_double(method, graph, state, centrality)
+    exact = both_views_loss(method.head(u), method.head(v), method.tau, plain=True)
+    torch.testing.assert_close(loss.double(), exact, rtol=1e-5, atol=1e-6)
+    expected = torch.autograd.grad(exact, method.encoder.layers[0].weight)[0]
+    torch.testing.assert_close(gradient.double(), expected, rtol=1e-3, atol=1e-5)
+
+
+def test_a_rate_of_zero_leaves_the_graph_as_it_is(graph):
+    method = build(graph, augment__edge_rate=[0.0, 0.3], augment__mask_rate=[0.0, 0.3])
+    whole, thinned = method.views(graph)
+    torch.testing.assert_close(whole, method.embed(graph))
+    assert (whole - thinned).abs().max() > 1e-3
+
+
+def test_the_probabilities_go_with_the_prepared_graph(graph):
+    method = build(graph)
+    assert len(method._probabilities) == 2
+    method.forget()
+    assert not method._probabilities
+
+
+def test_features_that_are_standardised_are_weighed_as_the_graph_has_them(graph):
+    one, other = build(graph), build(graph, features__scaling="standard")
+    assert torch.equal(one._probabilities[0][1], other._probabilities[0][1])
+
+
+def test_a_graph_without_edges_and_attributes_that_nobody_has():
+    graph = planted_partition(30, 2, 5, degree=0, seed=0)
+    graph.x[:, 0] = 0
+    for centrality in CENTRALITY:
+        method = build(graph, augment__centrality=centrality)
+        assert training.train(method, graph, settings.Train(epochs=2)).status == "ok", centrality
+
+
+def test_the_loss_falls(graph):
+    losses = training.Steps(build(graph), graph, settings.Train(lr=5e-3)).run(20).flatten()
+    assert losses[-5:].mean() < losses[:5].mean() - 0.1
+
+
+def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(graph):
+    before = torch.random.get_rng_state()
+
+    def vectors(seed):
+        method = build(graph, seed, encoder__activation="rrelu")
+        training.train(method, graph, settings.Train(epochs=4))
+        return method.embed(graph)
+
+    assert torch.equal(vectors(3), vectors(3))
+    assert not torch.equal(vectors(3), vectors(4))
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("values", [{}, {"encoder__activation": "rrelu", "augment__edge_rate": [0.0, 0.3]}])
+def test_stacked_losses_are_those_of_each_alone(graph, values):
+    seeds, train = [0, 1, 7], settings.Train(lr=1e-5)
+    together = training.stacked(get_method("gca"), merged(**values), graph, seeds, CPU)
+    together.prepare(graph)
+    assert together.capturable
+    losses = training.Steps(together, graph, train).run(4)
+    assert losses.shape == (4, 3)
+    for index, seed in enumerate(seeds):
+        alone = training.Steps(build(graph, seed, **values), graph, train).run(4)
+        torch.testing.assert_close(losses[:, index : index + 1], alone, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("encoder__activation", "rrelu"),
+        ("augment__centrality", "pagerank"),
+        ("augment__centrality", "eigenvector"),
+        ("augment__edge_rate", 0.4),
+        ("augment__mask_rate", 0.4),
+        ("loss__tau", 0.2),
+    ],
+)
+def test_every_setting_counts(graph, key, value):
+    assert build(graph, **{key: value}).loss(graph).item() != build(graph).loss(graph).item()
+
+
+def test_settings_that_are_not_its_own_are_refused():
+    with pytest.raises(InputError, match=r"augment\.edges = 'permute' is not one of drop"):
+        merged(augment__edges="permute")
+    with pytest.raises(InputError, match="one of degree, pagerank, eigenvector"):
+        merged(augment__centrality="closeness")
+    with pytest.raises(InputError, match="below 1"):
+        merged(augment__mask_rate=1.0)
+
+
+@pytest.mark.parametrize("dataset", PUBLISHED)
+def test_the_papers_settings_are_the_published_ones(dataset):
+    values = presets.load_preset("paper", "gca", dataset)
+    found, _ = settings.merge(get_method("gca").Settings, [("paper", values)])
+    lr, width, head, activation, edges, masks, tau, epochs = PUBLISHED[dataset]
+    assert (found.train.lr, found.train.epochs, found.train.weight_decay) == (lr, epochs, 1e-5)
+    assert (found.encoder.width, found.encoder.hidden, found.head.width) == (width, 2 * width, head)
+    assert (found.encoder.activation, found.head.activation) == (activation, "elu")
+    assert (found.augment.edge_rate, found.augment.mask_rate, found.loss.tau) == (edges, masks, tau)
+    assert (found.features.scaling, found.augment.centrality) == ("rows", "degree")
+
+
+def test_it_finds_communities_that_features_alone_do_not_show():
+    graph = planted_partition(300, 3, 16, degree=10, homophily=0.85, signal=1.0, seed=2)
+    method = build(graph, encoder__width=32, encoder__hidden=64, head__width=32)
+    training.train(method, graph, settings.Train(epochs=60, lr=5e-3))
+    z = method.embed(graph)
+    raw, ours = (linear_probe(rows, graph.y, repeats=5).accuracy.mean for rows in (graph.x, z))
+    assert raw + 0.3 < ours
+    assert health.status(z) == "ok"
+    assert health.effective_rank(z) > 5
+    assert health.mean_cosine(z) < 0.8
