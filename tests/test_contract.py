@@ -18,7 +18,20 @@ def test_names_of_commands():
 
 
 def test_names_of_methods():
-    assert list(METHODS) == ["costa-sv", "costa-mv", "raw", "untrained"]
+    assert list(METHODS) == [
+        "costa-sv",
+        "costa-mv",
+        "grace",
+        "gca",
+        "dgi",
+        "gbt",
+        "gae",
+        "vgae",
+        "bgrl",
+        "cca-ssg",
+        "raw",
+        "untrained",
+    ]
 
 
 def test_names_of_datasets():

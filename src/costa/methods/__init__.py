@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 METHODS = {
     "costa-sv": "costa.methods.costa:CostaSV",
     "costa-mv": "costa.methods.costa:CostaMV",
+    "grace": "costa.methods.grace:GRACE",
+    "gca": "costa.methods.gca:GCA",
+    "dgi": "costa.methods.dgi:DGI",
+    "gbt": "costa.methods.gbt:GraphBarlowTwins",
+    "gae": "costa.methods.gae:GAE",
+    "vgae": "costa.methods.gae:VGAE",
+    "bgrl": "costa.methods.bgrl:BGRL",
+    "cca-ssg": "costa.methods.cca_ssg:CCASSG",
     "raw": "costa.methods.floors:Raw",
     "untrained": "costa.methods.floors:Untrained",
 }

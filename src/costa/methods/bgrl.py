@@ -1,0 +1,135 @@
+"""BGRL: predict, from one view, what a slowly moving copy of the encoder makes of the other.
+
+Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Veličković, Valko: Large-Scale Representation Learning on Graphs via
+Bootstrapping, ICLR 2022.
+
+    H̃₁ = f_θ(X₁, A₁), H̃₂ = f_θ(X₂, A₂)     the online encoder on two views; its output is the embedding
+    Z̃₁ = p_θ(H̃₁), Z̃₂ = p_θ(H̃₂)             the predictor, one hidden layer of 512
+    H̄₁ = f_φ(X₁, A₁), H̄₂ = f_φ(X₂, A₂)     the target encoder on the same views, without gradient
+    L = 2 − 1/n Σᵢ cos(Z̃₁ᵢ, H̄₂ᵢ) − 1/n Σᵢ cos(Z̃₂ᵢ, H̄₁ᵢ)
+    φ ← τφ + (1 − τ)θ,  τ = 1 − (1 − τ₀)·(1 + cos(π·t/T))/2     after epoch t of T: from τ₀ to 1
+
+Defaults are what the authors share between datasets (GCN with BatchNorm and PReLU, a first layer twice as wide, τ₀ =
+0.99, weight decay 1e-5) and their rates and learning rate for WikiCS; 1000 epochs are a tenth of theirs. As in their
+code, the target begins with weights of its own.
+
+What differs from their code: the learning rate is constant, without warm-up and cosine decay; Adam's weight decay is in
+the gradient (theirs is AdamW); BatchNorm's running averages move by 0.1 instead of 0.99 a step; the predictor's first
+weights are Glorot's; both directions of an edge are dropped together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from costa import settings
+from costa.methods.base import build_encoder
+from costa.methods.two_views import TwoViews
+from costa.nn import GCN, FeatureScaling, ProjectionHead, bootstrap_loss
+
+
+@dataclass(frozen=True)
+class BGRLSettings:
+    """Settings of ``bgrl``."""
+
+    features: settings.Features = field(default_factory=settings.Features)
+    encoder: settings.Encoder = field(
+        default_factory=partial(settings.Encoder, width=256, hidden=512, activation="prelu", norm="batch")
+    )
+    predictor: settings.Predictor = field(default_factory=settings.Predictor)
+    target: settings.Target = field(default_factory=settings.Target)
+    augment: settings.Augment = field(
+        default_factory=partial(settings.Augment, edge_rate=(0.2, 0.3), mask_rate=(0.2, 0.1))
+    )
+    train: settings.Train = field(default_factory=partial(settings.Train, epochs=1000, lr=5e-4, weight_decay=1e-5))
+
+
+class BGRL(TwoViews):
+    """BGRL with the shared GCN.
+
+    Args:
+        encoder: f_θ, see :class:`costa.nn.GCN`.
+        target: f_φ, of the same shape. Its weights become buffers: part of the state, but no optimiser's.
+        predictor: p_θ, see :class:`costa.nn.ProjectionHead`.
+        scaling: What is done to X first.
+        augment: Rates of the graph augmentation of each view.
+        decay: τ₀.
+        epochs: T; from then on the target stays as it is.
+    """
+
+    name = "bgrl"
+    title = "BGRL"
+    paper = "Thakoor et al., Large-Scale Representation Learning on Graphs via Bootstrapping, ICLR"
+    year = 2022
+    Settings = BGRLSettings
+    STACKED = ("encoder", "predictor", "target")
+
+    epoch: Tensor
+
+    def __init__(
+        self,
+        encoder: GCN,
+        target: GCN,
+        predictor: nn.Module,
+        scaling: FeatureScaling,
+        augment: settings.Augment,
+        *,
+        decay: float,
+        epochs: int,
+    ) -> None:
+        super().__init__(encoder, scaling, augment)
+        self.predictor = predictor
+        self.target = _as_buffers(target)
+        self.decay = decay
+        self.epochs = epochs
+        # on the device: a captured epoch is replayed as it was, and a Python number in it would stand still
+        self.register_buffer("epoch", torch.zeros((), dtype=torch.int64))
+
+    @classmethod
+    def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> BGRL:
+        """BGRL from its settings."""
+        encoder = build_encoder(settings.encoder, in_features, generator)
+        width, activation = settings.predictor.width, settings.predictor.activation
+        predictor = ProjectionHead(encoder.out_features, width, activation, generator)
+        return cls(
+            encoder,
+            build_encoder(settings.encoder, in_features, generator),
+            predictor,
+            FeatureScaling(settings.features.scaling, in_features),
+            settings.augment,
+            decay=settings.target.decay,
+            epochs=settings.train.epochs,
+        )
+
+    def loss(self, graph: Data) -> Tensor:
+        """2 − mean cos(p(f_θ(view 1)), f_φ(view 2)) − mean cos(p(f_θ(view 2)), f_φ(view 1)) of two fresh views."""
+        inputs = self.inputs(graph)
+        views = [self.draw_view(inputs, self.augment, view) for view in (0, 1)]
+        q1, q2 = (self.predictor(self._encode(inputs, *view)) for view in views)
+        with torch.no_grad():
+            h1, h2 = (self._encode(inputs, *view, self.target) for view in views)
+        return bootstrap_loss(q1, q2, h1, h2)
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """φ ← τφ + (1 − τ)θ, and t ← t + 1. BatchNorm's running averages are the target's own."""
+        progress = (self.epoch / self.epochs).clamp(max=1)
+        share = (1 - self.decay) * (1 + torch.cos(math.pi * progress)) / 2
+        for name, weight in self.encoder.named_parameters():
+            self.target.get_buffer(name).lerp_(weight, share.to(weight.dtype))
+        self.epoch += 1
+
+
+def _as_buffers(module: GCN) -> GCN:
+    for part in module.modules():
+        for name, parameter in list(part.named_parameters(recurse=False)):
+            delattr(part, name)
+            part.register_buffer(name, parameter.detach())
+    return module

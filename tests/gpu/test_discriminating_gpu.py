@@ -1,0 +1,58 @@
+"""DGI, GAE and VGAE on CUDA: captured epochs against the same epochs one by one, stacks against singles."""
+
+import pytest
+import torch
+
+from costa import settings, training
+from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+CUDA = torch.device("cuda")
+METHODS = pytest.mark.parametrize("name", ["dgi", "gae", "vgae"])
+SEEDS = [0, 1, 7]
+
+
+@pytest.fixture(scope="module", params=["dense", "sparse"])
+def graph(request):
+    graph = planted_partition(301, 3, 40, seed=0)
+    if request.param == "sparse":
+        graph.x = (graph.x > graph.x.quantile(0.95)).float()
+    return graph
+
+
+def resolve(graph, name):
+    method = get_method(name)
+    values = {"encoder.width": 48}
+    return method, settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", values)])[0]
+
+
+def steps_of(method, graph):
+    method.prepare(graph)
+    steps = training.Steps(method, graph, settings.Train(lr=1e-4))
+    assert steps.captures
+    return steps
+
+
+@METHODS
+def test_captured_epochs_are_the_epochs(graph, name):
+    replayed, plain = (training.build(*resolve(graph, name), graph, 0, CUDA) for _ in range(2))
+    captured, one_by_one = steps_of(replayed, graph), steps_of(plain, graph)
+    one_by_one._warm_up = 10**9
+    losses, expected = torch.cat([captured.run(5), captured.run(7)]), one_by_one.run(12)
+    assert captured._captured is not None
+    torch.testing.assert_close(losses, expected, rtol=1e-3, atol=1e-3)
+    assert losses.diff(dim=0).abs().min() > 1e-7  # every epoch has draws of its own
+    torch.testing.assert_close(replayed.embed(graph), plain.embed(graph), rtol=1e-2, atol=1e-2)
+
+
+@METHODS
+def test_each_of_a_captured_stack_trains_as_it_would_alone(graph, name):
+    stacked = training.stacked(*resolve(graph, name), graph, SEEDS, CUDA)
+    losses = steps_of(stacked, graph).run(8)
+    for index, seed in enumerate(SEEDS):
+        single = steps_of(training.build(*resolve(graph, name), graph, seed, CUDA), graph).run(8)
+        torch.testing.assert_close(losses[:, index : index + 1], single, rtol=2e-3, atol=2e-3)

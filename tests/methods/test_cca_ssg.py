@@ -1,0 +1,120 @@
+"""CCA-SSG: its loss put together by hand, and what training does to a graph."""
+
+import pytest
+import torch
+
+from costa import health, settings, training
+from costa.errors import InputError
+from costa.experiments import presets
+from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
+from costa.nn import Adjacency
+from costa.probe import linear_probe
+
+CPU = torch.device("cpu")
+CCASSG = get_method("cca-ssg")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return planted_partition(60, 3, 20, seed=0)
+
+
+def merged(graph, **values):
+    values = {"encoder.width": 16} | {key.replace("__", "."): value for key, value in values.items()}
+    return settings.merge(CCASSG.Settings, [("graph", CCASSG.choose(graph)), ("test", values)])[0]
+
+
+def build(graph, seed=0, **values):
+    method = training.build(CCASSG, merged(graph, **values), graph, seed, CPU)
+    method.prepare(graph)
+    return method
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.2])
+def test_the_loss_is_the_views_distance_and_the_correlations_within_each(graph, weight):
+    """View 1 is the graph itself, view 2 without the masked attributes; in float64, as the formula reads."""
+    plain = {"features__scaling": "none", "augment__edge_rate": 0.0, "augment__mask_rate": [0.0, 0.4]}
+    method = build(graph, **plain, loss__weight=weight)
+    drawn = torch.Generator()
+    drawn.set_state(method.generator.get_state())
+    mask = (torch.rand(20, generator=drawn) >= 0.4).double()
+    loss = method.loss(graph)
+
+    adjacency = Adjacency(graph.edge_index, 60, dtype=torch.float64).normalized()
+    method.double()
+    x = graph.x.double()
+    views = [method.encoder(each, adjacency) for each in (x, x * mask)]
+    first, second = ((z - z.mean(0)) / z.std(0, correction=0) / 60**0.5 for z in views)
+    twin = torch.dist(first, second) ** 2
+    for z in (first, second):
+        twin = twin + weight * sum((z[:, i] @ z[:, j] - float(i == j)) ** 2 for i in range(16) for j in range(16))
+    assert loss.item() == pytest.approx(twin.item(), rel=1e-4)
+
+
+def test_the_loss_falls_and_a_seed_fixes_every_bit(graph):
+    before = torch.random.get_rng_state()
+
+    def vectors(seed):
+        method = build(graph, seed)
+        losses = training.Steps(method, graph, settings.Train(lr=1e-2)).run(20)
+        assert losses[-5:].mean() < 0.5 * losses[:5].mean()
+        return method.embed(graph)
+
+    assert torch.equal(vectors(3), vectors(3))
+    assert not torch.equal(vectors(3), vectors(4))
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_the_communities_are_found_where_raw_features_do_not_show_them():
+    graph = planted_partition(400, 4, 32, degree=8, homophily=0.75, seed=0)
+    method = build(graph, encoder__width=32, loss__weight=0.01)
+
+    def accuracy(z):
+        return linear_probe(z, graph.y, repeats=3).accuracy.mean
+
+    untrained = accuracy(method.embed(graph))
+    training.train(method, graph, settings.Train(epochs=50, lr=5e-3))
+    z = method.embed(graph)
+    assert accuracy(graph.x) < 0.5
+    assert accuracy(z) > untrained + 0.1
+    assert health.status(z) == "ok"
+    assert health.effective_rank(z) > 8
+
+
+def test_lambda_is_what_keeps_the_columns_apart(graph):
+    def spread(weight):
+        method = build(graph, loss__weight=weight)
+        training.train(method, graph, settings.Train(epochs=60, lr=1e-2))
+        return health.effective_rank(method.embed(graph))
+
+    assert spread(0.1) > 1.2 * spread(0.0)
+
+
+def test_each_of_a_stack_has_the_losses_it_would_have_alone(graph):
+    seeds, train = [0, 1, 7], settings.Train(lr=1e-5)
+    stacked = training.stacked(CCASSG, merged(graph), graph, seeds, CPU)
+    stacked.prepare(graph)
+    losses = training.Steps(stacked, graph, train).run(4)
+    for index, seed in enumerate(seeds):
+        alone = training.Steps(build(graph, seed), graph, train).run(4)
+        torch.testing.assert_close(losses[:, index : index + 1], alone, rtol=1e-4, atol=1e-4)
+
+
+def test_every_setting_arrives(graph):
+    method = build(graph, features__scaling="rows", augment__mask_rate=0.4, encoder__hidden=24, loss__weight=0.5)
+    assert method.scaling.kind == "rows"
+    assert method.augment == settings.Augment(edge_rate=(0.2,), mask_rate=(0.4,))
+    assert [layer.weight.shape[1] for layer in method.encoder.layers] == [24, 16]
+    assert [type(layer.activation).__name__ for layer in method.encoder.layers] == ["ReLU", "Identity"]
+    assert method.weight == 0.5
+    assert method.capturable
+    with pytest.raises(InputError, match=r"loss\.weight = -1\.0 is out of range"):
+        build(graph, loss__weight=-1)
+
+
+def test_published_settings():
+    assert presets.load_preset("paper", "cca-ssg", "citeseer") is None
+    for dataset, weight in (("cora", 2e-3), ("amazon-computers", 1e-3)):
+        values = settings.merge(CCASSG.Settings, [("paper", presets.load_preset("paper", "cca-ssg", dataset))])[0]
+        assert (values.loss.weight, values.encoder.width, values.train.epochs) == (weight, 512, 50)

@@ -1,0 +1,150 @@
+"""DGI: its loss against the formula in float64 and against PyG's, and what training does to a graph."""
+
+import pytest
+import torch
+from torch_geometric.nn.models import DeepGraphInfomax
+
+from costa import health, settings, training
+from costa.errors import InputError
+from costa.experiments import presets
+from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
+from costa.methods.base import state_of
+from costa.nn import Adjacency, SparseMatrix
+from costa.probe import linear_probe
+
+CPU = torch.device("cpu")
+DGI = get_method("dgi")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return planted_partition(60, 3, 20, seed=0)
+
+
+@pytest.fixture(scope="module")
+def bag_of_words():
+    """A graph whose X is kept sparse."""
+    graph = planted_partition(60, 3, 40, seed=1)
+    graph.x = (graph.x > graph.x.quantile(0.95)).float()
+    return graph
+
+
+@pytest.fixture(params=["dense", "sparse"])
+def either(request, graph, bag_of_words):
+    return graph if request.param == "dense" else bag_of_words
+
+
+def merged(graph, **values):
+    values = {"encoder.width": 16} | {key.replace("__", "."): value for key, value in values.items()}
+    return settings.merge(DGI.Settings, [("graph", DGI.choose(graph)), ("test", values)])[0]
+
+
+def build(graph, seed=0, **values):
+    method = training.build(DGI, merged(graph, **values), graph, seed, CPU)
+    method.prepare(graph)
+    return method
+
+
+def test_the_loss_and_its_gradient_are_the_formulas_and_pygs(graph, either):
+    method = build(either, features__scaling="none")
+    assert isinstance(method.inputs(either).x, SparseMatrix) == (either is not graph)
+    drawn = torch.Generator()
+    drawn.set_state(method.generator.get_state())
+    order = torch.rand(60, generator=drawn).argsort()
+    loss = method.loss(either)
+    weights = [method.encoder.layers[0].weight, method.discriminator.weight]
+    gradients = torch.autograd.grad(loss, weights)
+
+    w, bilinear = twins = [weight.detach().double().requires_grad_() for weight in weights]
+    a = Adjacency(either.edge_index, 60).normalized().a.to_dense().double()
+    x = either.x.double()
+    h, corrupted = (torch.nn.functional.leaky_relu(a @ each @ w, 0.25) for each in (x, x[order]))
+    s = torch.sigmoid(h.mean(0))
+    twin = -sum(torch.log(torch.sigmoid(row @ bilinear @ s)) for row in h) / 60
+    twin = twin - sum(torch.log(1 - torch.sigmoid(row @ bilinear @ s)) for row in corrupted) / 60
+    assert loss.item() == pytest.approx(twin.item(), rel=1e-5)
+    for ours, expected in zip(gradients, torch.autograd.grad(twin, twins), strict=True):
+        torch.testing.assert_close(ours.double(), expected, rtol=1e-3, atol=1e-6)
+
+    with torch.random.fork_rng():
+        pyg = DeepGraphInfomax(16, torch.nn.Identity(), summary=None, corruption=None)
+    pyg.weight.data = bilinear.detach()
+    assert pyg.loss(h, corrupted, s).item() == pytest.approx(twin.item(), rel=1e-9)
+
+
+def test_the_vectors_are_the_encoders_with_nothing_permuted(either):
+    method = build(either, features__scaling="none")
+    a = Adjacency(either.edge_index, 60).normalized().a.to_dense()
+    expected = torch.nn.functional.leaky_relu(a @ either.x @ method.encoder.layers[0].weight, 0.25)
+    torch.testing.assert_close(method.embed(either), expected.detach(), rtol=1e-4, atol=1e-5)
+    assert len(method.encoder.layers) == 1
+
+
+def test_the_order_is_drawn_anew_every_epoch(graph):
+    method = build(graph)
+    assert method.loss(graph).item() != method.loss(graph).item()
+
+
+def test_the_discriminators_first_weights_are_pygs(graph):
+    weight = build(graph, encoder__width=64).discriminator.weight
+    assert 0.99 / 8 < weight.abs().max() <= 1 / 8
+    assert weight.std().item() == pytest.approx(1 / 8 / 3**0.5, rel=0.05)
+
+
+def test_the_loss_falls_and_a_seed_fixes_every_bit(graph):
+    before = torch.random.get_rng_state()
+
+    def vectors(seed):
+        method = build(graph, seed)
+        losses = training.Steps(method, graph, settings.Train(lr=0.01)).run(20)
+        assert losses[-5:].mean() < 0.9 * losses[:5].mean()
+        return method.embed(graph)
+
+    assert torch.equal(vectors(3), vectors(3))
+    assert not torch.equal(vectors(3), vectors(4))
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("values", [{}, {"encoder__norm": "batch", "encoder__activation": "elu"}])
+def test_each_of_a_stack_trains_as_it_would_alone(either, values):
+    seeds, train = [0, 1, 7], settings.Train(lr=1e-4)
+    stacked = training.stacked(DGI, merged(either, **values), either, seeds, CPU)
+    stacked.prepare(either)
+    losses = training.Steps(stacked, either, train).run(4)
+    for index, seed in enumerate(seeds):
+        alone = build(either, seed, **values)
+        single = training.Steps(alone, either, train).run(4)
+        torch.testing.assert_close(losses[:, index : index + 1], single, rtol=1e-4, atol=1e-4)
+        own, expected = state_of(stacked, index), alone.state_dict()
+        assert own.keys() == expected.keys()
+        for key, tensor in expected.items():
+            torch.testing.assert_close(own[key], tensor, rtol=1e-3, atol=1e-3, msg=lambda m, k=key: f"{k}: {m}")
+
+
+def test_the_communities_are_found_where_raw_features_do_not_show_them():
+    graph = planted_partition(400, 4, 200, degree=8, homophily=0.75, signal=2.0, seed=0)
+    method = build(graph, encoder__width=64)
+
+    def accuracy(z):
+        return linear_probe(z, graph.y, repeats=3).accuracy.mean
+
+    untrained = accuracy(method.embed(graph))
+    training.train(method, graph, settings.Train(epochs=100, lr=5e-3))
+    z = method.embed(graph)
+    assert accuracy(graph.x) < 0.5
+    assert accuracy(z) > untrained + 0.1
+    assert health.status(z) == "ok"
+    assert health.effective_rank(z) > 8
+
+
+def test_settings_the_published_ones_and_those_out_of_range(graph):
+    defaults = DGI.Settings()
+    assert (defaults.encoder.width, defaults.encoder.activation) == (512, "prelu")
+    assert (defaults.train.lr, defaults.train.epochs) == (1e-3, 500)
+    widths = {dataset: presets.load_preset("paper", "dgi", dataset)["encoder.width"] for dataset in ("cora", "pubmed")}
+    assert widths == {"cora": 512, "pubmed": 256}
+    with pytest.raises(InputError, match=r"encoder.width = 0 is out of range"):
+        build(graph, encoder__width=0)
+    with pytest.raises(InputError, match=r"unknown setting 'encoder.hidden'"):
+        build(graph, encoder__hidden=8)

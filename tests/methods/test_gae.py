@@ -1,0 +1,195 @@
+"""GAE and VGAE: their losses against the formula in float64 and against PyG's, and what training does to a graph."""
+
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn.models import GAE as PyGGAE
+from torch_geometric.nn.models import VGAE as PyGVGAE
+
+from costa import health, settings, training
+from costa.errors import InputError
+from costa.experiments import presets
+from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
+from costa.methods.base import state_of
+from costa.nn import Adjacency, SparseMatrix
+from costa.probe import linear_probe
+
+CPU = torch.device("cpu")
+BOTH = pytest.mark.parametrize("name", ["gae", "vgae"])
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return planted_partition(60, 3, 20, seed=0)
+
+
+@pytest.fixture(scope="module")
+def bag_of_words():
+    """A graph whose X is kept sparse."""
+    graph = planted_partition(60, 3, 40, seed=1)
+    graph.x = (graph.x > graph.x.quantile(0.95)).float()
+    return graph
+
+
+def merged(name, graph, **values):
+    small = {"encoder.width": 8, "encoder.hidden": 12, "features.scaling": "none"}
+    values = small | {key.replace("__", "."): value for key, value in values.items()}
+    method = get_method(name)
+    return settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", values)])[0]
+
+
+def build(name, graph, seed=0, **values):
+    method = training.build(get_method(name), merged(name, graph, **values), graph, seed, CPU)
+    method.prepare(graph)
+    return method
+
+
+def by_the_formula(method, graph, w1, w2):
+    """The outputs of the encoder, with dense float64 matrices; biases are 0 at the start."""
+    a = Adjacency(graph.edge_index, graph.num_nodes).normalized().a.to_dense().double()
+    return a @ torch.relu(a @ graph.x.double() @ w1) @ w2
+
+
+def as_pyg(name, out, edges, others, noise):
+    if name == "gae":
+        return PyGGAE(torch.nn.Identity()).recon_loss(out, edges, others)
+    model = PyGVGAE(torch.nn.Identity())
+    mu, log_sigma = out[:, :8], out[:, 8:]
+    z = mu + noise * log_sigma.exp()
+    return model.recon_loss(z, edges, others) + model.kl_loss(mu, log_sigma) / len(mu)
+
+
+@BOTH
+@pytest.mark.parametrize("features", ["dense", "sparse"])
+def test_the_loss_and_its_gradient_are_the_formulas_and_pygs(graph, bag_of_words, name, features):
+    graph = graph if features == "dense" else bag_of_words
+    method = build(name, graph)
+    assert isinstance(method.inputs(graph).x, SparseMatrix) == (features == "sparse")
+    drawn = torch.Generator()
+    drawn.set_state(method.generator.get_state())
+    noise = torch.randn(60, 8, generator=drawn).double() if name == "vgae" else None
+    once = graph.edge_index[:, graph.edge_index[0] < graph.edge_index[1]]
+    others = torch.randint(60, once.shape, generator=drawn)
+    loss = method.loss(graph)
+    weights = [layer.weight for layer in method.encoder.layers]
+    gradients = torch.autograd.grad(loss, weights)
+
+    twins = [weight.detach().double().requires_grad_() for weight in weights]
+    # both directions of an edge, as PyG has them: the mean is the same
+    twin = as_pyg(name, by_the_formula(method, graph, *twins), graph.edge_index, others, noise)
+    assert loss.item() == pytest.approx(twin.item(), rel=1e-5)
+    for ours, expected in zip(gradients, torch.autograd.grad(twin, twins), strict=True):
+        torch.testing.assert_close(ours.double(), expected, rtol=1e-3, atol=1e-5)
+
+
+def test_the_vectors_are_what_the_loss_decodes_and_of_vgae_the_mean(graph):
+    for name in ("gae", "vgae"):
+        method = build(name, graph)
+        weights = [layer.weight.detach().double() for layer in method.encoder.layers]
+        out = by_the_formula(method, graph, *weights)
+        z = method.embed(graph)
+        assert z.shape == (60, 8)
+        assert z.is_contiguous()
+        assert (z < 0).any()  # the last layer is linear
+        torch.testing.assert_close(z.double(), out[:, :8], rtol=1e-4, atol=1e-5)
+
+
+def test_every_undirected_edge_counts_once():
+    pairs = torch.tensor([[0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 3, 0]])  # both ways, a self-loop, one way alone
+    graph = Data(x=torch.eye(4), edge_index=pairs)
+    assert build("gae", graph).edges.T.tolist() == [[0, 1], [0, 3], [1, 2], [3, 3]]
+
+
+@BOTH
+def test_a_graph_without_edges_is_refused(name):
+    with pytest.raises(InputError, match=f"{name} reconstructs edges"):
+        build(name, Data(x=torch.eye(4), edge_index=torch.empty(2, 0, dtype=torch.long)))
+
+
+def test_a_sigma_does_not_overflow(graph):
+    method = build("vgae", graph)
+    with torch.no_grad():
+        method.encoder.layers[-1].bias[8:] = 200.0
+    assert method.loss(graph).isfinite()
+
+
+@BOTH
+def test_batch_norm_is_for_the_first_layer(graph, name):
+    method = build(name, graph, encoder__norm="batch")
+    assert [layer.norm is not None for layer in method.encoder.layers] == [True, False]
+    assert torch.equal(method.embed(graph), method.embed(graph))
+
+
+@BOTH
+def test_the_loss_falls_and_a_seed_fixes_every_bit(graph, name):
+    before = torch.random.get_rng_state()
+
+    def vectors(seed):
+        method = build(name, graph, seed)
+        losses = training.Steps(method, graph, settings.Train(lr=0.01)).run(20)
+        assert losses[-5:].mean() < 0.95 * losses[:5].mean()
+        return method.embed(graph)
+
+    assert torch.equal(vectors(3), vectors(3))
+    assert not torch.equal(vectors(3), vectors(4))
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@BOTH
+def test_negatives_are_drawn_anew_every_epoch(graph, name):
+    method = build(name, graph)
+    assert method.loss(graph).item() != method.loss(graph).item()
+
+
+@BOTH
+@pytest.mark.parametrize("features", ["dense", "sparse"])
+def test_each_of_a_stack_trains_as_it_would_alone(graph, bag_of_words, name, features):
+    graph = graph if features == "dense" else bag_of_words
+    seeds, train = [0, 1, 7], settings.Train(lr=1e-4)
+    stacked = training.stacked(get_method(name), merged(name, graph), graph, seeds, CPU)
+    stacked.prepare(graph)
+    losses = training.Steps(stacked, graph, train).run(4)
+    vectors = stacked.embed(graph)
+    for index, seed in enumerate(seeds):
+        alone = build(name, graph, seed)
+        single = training.Steps(alone, graph, train).run(4)
+        torch.testing.assert_close(losses[:, index : index + 1], single, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(vectors[index], alone.embed(graph), rtol=1e-3, atol=1e-3)
+        assert state_of(stacked, index).keys() == alone.state_dict().keys()
+
+
+@BOTH
+def test_the_communities_are_found_where_raw_features_do_not_show_them(name):
+    graph = planted_partition(400, 4, 32, degree=8, homophily=0.75, seed=0)
+    method = build(name, graph, encoder__width=16, encoder__hidden=32)
+
+    def accuracy(z):
+        return linear_probe(z, graph.y, repeats=3).accuracy.mean
+
+    untrained = accuracy(method.embed(graph))
+    training.train(method, graph, settings.Train(epochs=100, lr=0.01))
+    z = method.embed(graph)
+    assert accuracy(graph.x) < 0.5
+    assert accuracy(z) > untrained + 0.1
+    assert health.status(z) == "ok"
+    assert health.effective_rank(z) > 4
+
+
+@BOTH
+def test_a_trained_model_lets_go_of_the_graph_and_embeds_another(graph, name):
+    method = build(name, graph)
+    method.forget()
+    assert method.edges.numel() == 0
+    assert not any("edges" in key for key in method.state_dict())
+    assert method.embed(planted_partition(45, 3, 20, seed=1)).shape == (45, 8)
+
+
+@BOTH
+def test_the_published_settings_are_a_preset_and_the_defaults_are_wider(graph, name):
+    defaults = get_method(name).Settings()
+    assert (defaults.encoder.hidden, defaults.encoder.width) == (256, 128)
+    assert (defaults.train.lr, defaults.train.epochs) == (1e-3, 200)
+    assert presets.published("paper", name) == ["cora", "citeseer", "pubmed"]
+    values = presets.load_preset("paper", name, "pubmed")
+    assert (values["encoder.hidden"], values["encoder.width"], values["train.lr"]) == (32, 16, 0.01)

@@ -1,0 +1,127 @@
+"""Graph Barlow Twins: its loss put together by hand, what training does to a graph, and the shared two views."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from costa import health, settings, training
+from costa.experiments import presets
+from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
+from costa.nn import Adjacency
+from costa.probe import linear_probe
+
+CPU = torch.device("cpu")
+GBT = get_method("gbt")
+SMALL = {"encoder.width": 16, "encoder.hidden": 24}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return planted_partition(60, 3, 20, seed=0)
+
+
+def merged(graph, **values):
+    values = {key.replace("__", "."): value for key, value in values.items()}
+    return settings.merge(GBT.Settings, [("graph", GBT.choose(graph)), ("test", SMALL | values)])[0]
+
+
+def build(graph, seed=0, **values):
+    method = training.build(GBT, merged(graph, **values), graph, seed, CPU)
+    method.prepare(graph)
+    return method
+
+
+def test_the_loss_is_that_of_the_correlations_across_the_views(graph):
+    """View 1 is the graph itself, view 2 without the masked attributes; in float64, as the formula reads."""
+    method = build(graph, features__scaling="none", augment__edge_rate=0.0, augment__mask_rate=[0.0, 0.4])
+    drawn = torch.Generator()
+    drawn.set_state(method.generator.get_state())
+    mask = (torch.rand(20, generator=drawn) >= 0.4).double()
+    loss = method.loss(graph)
+
+    adjacency = Adjacency(graph.edge_index, 60, dtype=torch.float64).normalized()
+    method.double()
+    x = graph.x.double()
+    first, second = (method.encoder(each, adjacency) for each in (x, x * mask))
+    standard = [(z - z.mean(0)) / z.std(0, correction=0) for z in (first, second)]
+    c = standard[0].T @ standard[1] / 60
+    on = sum((1 - c[i, i]) ** 2 for i in range(16))
+    off = sum(c[i, j] ** 2 for i in range(16) for j in range(16) if i != j)
+    assert loss.item() == pytest.approx((on + off / 16).item(), rel=1e-4)
+
+
+def test_the_loss_falls_and_a_seed_fixes_every_bit(graph):
+    before = torch.random.get_rng_state()
+
+    def vectors(seed):
+        method = build(graph, seed, augment__edge_rate=0.2)
+        losses = training.Steps(method, graph, settings.Train(lr=2e-2)).run(20)
+        assert losses[-5:].mean() < 0.9 * losses[:5].mean()
+        return method.embed(graph)
+
+    assert torch.equal(vectors(3), vectors(3))
+    assert not torch.equal(vectors(3), vectors(4))
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_the_communities_are_found_where_raw_features_do_not_show_them():
+    graph = planted_partition(400, 4, 32, degree=8, homophily=0.75, seed=0)
+    method = build(graph, encoder__width=32, encoder__hidden=64)
+
+    def accuracy(z):
+        return linear_probe(z, graph.y, repeats=3).accuracy.mean
+
+    untrained = accuracy(method.embed(graph))
+    training.train(method, graph, settings.Train(epochs=60, lr=5e-3))
+    z = method.embed(graph)
+    assert accuracy(graph.x) < 0.5
+    assert accuracy(z) > untrained + 0.05
+    assert health.status(z) == "ok"
+    assert health.effective_rank(z) > 8
+
+
+def test_each_of_a_stack_has_the_losses_it_would_have_alone(graph):
+    seeds, train = [0, 1, 7], settings.Train(lr=1e-5)
+    stacked = training.stacked(GBT, merged(graph), graph, seeds, CPU)
+    stacked.prepare(graph)
+    losses = training.Steps(stacked, graph, train).run(4)
+    for index, seed in enumerate(seeds):
+        alone = training.Steps(build(graph, seed), graph, train).run(4)
+        torch.testing.assert_close(losses[:, index : index + 1], alone, rtol=1e-4, atol=1e-4)
+
+
+def test_the_views_have_fresh_draws_and_rates_of_their_own(graph):
+    method = build(graph, augment__edge_rate=[0.0, 0.6], augment__mask_rate=[0.0, 0.5], encoder__norm="none")
+    (first, second), (again, other) = method.views(graph), method.views(graph)
+    torch.testing.assert_close(first, method.embed(graph))
+    assert torch.equal(first, again)
+    assert (second - other).abs().max() > 1e-3
+
+
+def test_rewired_edges_are_neither_captured_nor_stacked(graph):
+    dropped, rewired = build(graph), build(graph, augment__edges="permute")
+    assert (dropped.capturable, dropped.stackable) == (True, True)
+    assert (rewired.capturable, rewired.stackable) == (False, False)
+    assert build(graph, augment__edges="permute", augment__edge_rate=0.0).capturable
+    assert rewired.loss(graph).isfinite()
+
+
+def test_every_setting_arrives(graph):
+    method = build(graph, features__scaling="rows", augment__edge_rate=0.25, encoder__activation="elu")
+    assert method.scaling.kind == "rows"
+    assert method.augment == settings.Augment(edge_rate=(0.25,), mask_rate=(0.1,))
+    assert [layer.weight.shape[1] for layer in method.encoder.layers] == [24, 16]
+    assert [type(layer.norm).__name__ for layer in method.encoder.layers] == ["BatchNorm", "NoneType"]
+    assert [type(layer.activation).__name__ for layer in method.encoder.layers] == ["ELU", "Identity"]
+    assert {item.name for item in dataclasses.fields(GBT.Settings)} == {"features", "encoder", "augment", "train"}
+
+
+def test_published_settings():
+    published = {"wikics", "amazon-computers", "amazon-photo", "coauthor-cs", "coauthor-physics"}
+    assert set(presets.published("paper", "gbt")) == published
+    for dataset in published:
+        values = settings.merge(GBT.Settings, [("paper", presets.load_preset("paper", "gbt", dataset))])[0]
+        assert values.encoder.hidden == 2 * values.encoder.width
+        assert values.features.scaling == "rows"
