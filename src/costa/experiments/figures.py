@@ -51,36 +51,32 @@ def fig_runtime(results: Path, out: Path) -> list[Path]:
 
 def fig_ablation(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
     """Accuracy of one view with a new random projection in each epoch, with one for all epochs, and with none."""
-    table = [
-        {"dataset": point.cell.dataset, "projection": point.series, **_accuracy(point.cell, results, seeds)}
-        for point in paper.projection_points(datasets)
-    ]
-    _require_runs(table, "fig-ablation", results)
-    return _publish(table, _draw_ablation, out / "fig-ablation")
+    rows = [({"projection": point.series}, point.cell) for point in paper.projection_points(datasets)]
+    return _publish(_accuracies(rows, "fig-ablation", results, seeds), _draw_ablation, out / "fig-ablation")
 
 
 def fig_ratio(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
     """Accuracy of one view against k/n, the rows of P for each node."""
-    table = [
-        {"dataset": point.cell.dataset, "ratio": point.x, **_accuracy(point.cell, results, seeds)}
-        for point in paper.ratio_points(datasets)
-    ]
-    _require_runs(table, "fig-ratio", results)
-    return _publish(table, _draw_ratios, out / "fig-ratio")
+    rows = [({"ratio": point.x}, point.cell) for point in paper.ratio_points(datasets)]
+    return _publish(_accuracies(rows, "fig-ratio", results, seeds), _draw_ratios, out / "fig-ratio")
 
 
 def fig_density(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
     """Accuracy of one view against the share of the entries of a very sparse P that are not zero."""
-    table = [
-        {"dataset": point.cell.dataset, "density": point.x, **_accuracy(point.cell, results, seeds)}
-        for point in paper.density_points(datasets)
-    ]
-    _require_runs(table, "fig-density", results)
-    return _publish(table, _draw_densities, out / "fig-density")
+    rows = [({"density": point.x}, point.cell) for point in paper.density_points(datasets)]
+    return _publish(_accuracies(rows, "fig-density", results, seeds), _draw_densities, out / "fig-density")
 
 
 FIGURES = {"ablation": fig_ablation, "ratio": fig_ratio, "density": fig_density}
 """Those of accuracies, each ``(results, out, datasets, seeds)`` → the files written."""
+
+
+def _accuracies(rows: Sequence[tuple[dict[str, Any], Cell]], name: str, results: Path, seeds: int) -> Table:
+    """The figure's data: for each row its dataset, its own column, and its accuracy."""
+    table = [{"dataset": cell.dataset, **own, **_accuracy(cell, results, seeds)} for own, cell in rows]
+    if not any(row["runs"] for row in table):
+        raise InputError(f"there are no runs for {name} in {results}; make them with `costa reproduce {name}`.")
+    return table
 
 
 def _accuracy(cell: Cell, results: Path, seeds: int) -> dict[str, Any]:
@@ -90,11 +86,6 @@ def _accuracy(cell: Cell, results: Path, seeds: int) -> dict[str, Any]:
         return {"mean": None, "std": None, "runs": 0}
     score = Score.of(scores, PROTOCOL)
     return {"mean": round(100 * score.mean, 4), "std": round(100 * score.std, 4), "runs": len(scores)}
-
-
-def _require_runs(table: Table, name: str, results: Path) -> None:
-    if not any(row["runs"] for row in table):
-        raise InputError(f"there are no runs for {name} in {results}; make them with `costa reproduce {name}`.")
 
 
 def _runtimes(path: Path) -> Iterable[dict[str, Any]]:

@@ -98,37 +98,21 @@ def projection_points(datasets: Sequence[str]) -> list[Point]:
 
 def ratio_points(datasets: Sequence[str]) -> list[Point]:
     """k/n from 0.1 to 1.5."""
-    return [
-        Point(
-            dataset,
-            ratio,
-            Cell(
-                "costa-sv",
-                dataset,
-                given=(("sketch.kind", "gaussian"), ("sketch.ratio", ratio)),
-                experiment="ratio",
-            ),
-        )
-        for dataset in datasets
-        for ratio in RATIOS
-    ]
+    return _curve(datasets, "gaussian", "ratio", RATIOS)
 
 
 def density_points(datasets: Sequence[str]) -> list[Point]:
     """A very sparse P, more and more of whose entries are not zero."""
+    return _curve(datasets, "sparse", "density", DENSITIES)
+
+
+def _curve(datasets: Sequence[str], kind: str, name: str, values: Sequence[float]) -> list[Point]:
+    """One view with one setting of its sketch, ``sketch.NAME``, at each of the values."""
     return [
-        Point(
-            dataset,
-            density,
-            Cell(
-                "costa-sv",
-                dataset,
-                given=(("sketch.kind", "sparse"), ("sketch.density", density)),
-                experiment="density",
-            ),
-        )
+        Point(dataset, value, Cell("costa-sv", dataset, given=given, experiment=name))
         for dataset in datasets
-        for density in DENSITIES
+        for value in values
+        for given in [(("sketch.kind", kind), (f"sketch.{name}", value))]
     ]
 
 
