@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from costa import __version__
-from costa.errors import InputError
+from costa.errors import InputError, is_out_of_memory
 from costa.experiments.reproduce import TARGETS
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ def main() -> None:
         where = f"{problem.filename}: " if problem.filename else ""
         _fail(f"{where}{problem.strerror or problem}; check the path, its permissions and the space on the disk.")
     except (MemoryError, RuntimeError) as problem:
-        # PyTorch has a class of its own for a full GPU, and none for a full CPU.
-        full = ("out of memory", "allocate memory")
-        if not isinstance(problem, MemoryError) and not any(words in str(problem) for words in full):
+        if not is_out_of_memory(problem):
             raise
         _fail("there is not enough memory for this; lower sketch.ratio or encoder.width, or take a larger machine.")
 

@@ -1,4 +1,4 @@
-"""The one exception a user is meant to read."""
+"""The one exception a user is meant to read, and how to recognise a full memory."""
 
 
 class InputError(ValueError):
@@ -6,3 +6,13 @@ class InputError(ValueError):
 
     The command line prints the message alone and exits with code 2. In the library it is a ``ValueError``.
     """
+
+
+def is_out_of_memory(problem: BaseException) -> bool:
+    """Whether memory was full, a GPU's or a CPU's; PyTorch has a class of its own for the first, none for the other.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes do not match"))
+    (True, False)
+    """
+    known = isinstance(problem, MemoryError) or type(problem).__name__ == "OutOfMemoryError"
+    return known or any(words in str(problem) for words in ("out of memory", "allocate memory"))

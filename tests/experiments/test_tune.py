@@ -13,7 +13,8 @@ from costa import probe, training
 from costa.errors import InputError
 from costa.experiments import presets, tune
 from costa.graphs.synthetic import planted_partition
-from costa.methods import get_method
+from costa.methods import METHODS, get_method
+from costa.methods.base import GradientMethod
 from costa.probe import splits
 from costa.settings import flatten
 
@@ -35,6 +36,17 @@ def searched(path, job, trials, seed=0):
 
 
 class TestSpace:
+    @pytest.mark.parametrize("method", [name for name in METHODS if issubclass(get_method(name), GradientMethod)])
+    def test_it_serves_every_method_that_is_trained(self, graph, method):
+        chosen = get_method(method)
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        for _ in range(20):
+            values = tune.sample(study.ask(), chosen, graph)
+            settings = presets.resolve(chosen, graph, preset="none", given=values, epochs=5).values
+            chosen.build(settings, 8, torch.Generator())
+            rates = values.get("augment.edge_rate")
+            assert rates is None or (isinstance(rates, list) and len(rates) == 2) == (chosen.views == 2)
+
     @pytest.mark.parametrize("method", ["costa-sv", "costa-mv"])
     def test_every_sample_is_legal(self, graph, method):
         chosen = get_method(method)

@@ -94,7 +94,7 @@ def test_each_of_a_stack_has_the_losses_it_would_have_alone(graph):
 
 def test_the_views_have_fresh_draws_and_rates_of_their_own(graph):
     method = build(graph, augment__edge_rate=[0.0, 0.6], augment__mask_rate=[0.0, 0.5], encoder__norm="none")
-    (first, second), (again, other) = method.views(graph), method.views(graph)
+    (first, second), (again, other) = method.encode_both(graph), method.encode_both(graph)
     torch.testing.assert_close(first, method.embed(graph))
     assert torch.equal(first, again)
     assert (second - other).abs().max() > 1e-3

@@ -88,7 +88,7 @@ def test_the_loss_is_graces_of_views_drawn_by_centrality(graph, centrality, kern
 
 def test_a_rate_of_zero_leaves_the_graph_as_it_is(graph):
     method = build(graph, augment__edge_rate=[0.0, 0.3], augment__mask_rate=[0.0, 0.3])
-    whole, thinned = method.views(graph)
+    whole, thinned = method.encode_both(graph)
     torch.testing.assert_close(whole, method.embed(graph))
     assert (whole - thinned).abs().max() > 1e-3
 

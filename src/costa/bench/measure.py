@@ -22,6 +22,7 @@ from torch_geometric.data import Data
 
 from costa import runs, training
 from costa.bench.contestants import Contestant
+from costa.errors import is_out_of_memory
 from costa.graphs.synthetic import planted_partition
 
 FIRST_EPOCHS = training.WARM_UP + 2
@@ -79,7 +80,7 @@ def measure(contestant: Contestant, graph: Data, device: torch.device, *, epochs
             probed = seconds(device, lambda: _train_and_probe(contestant, graph, device, PROBED_EPOCHS))
             return replace(row, seconds_to_probed=probed)
         except (MemoryError, RuntimeError) as problem:
-            if not _is_out_of_memory(problem):
+            if not is_out_of_memory(problem):
                 raise
             return replace(row, status="out-of-memory")
 
@@ -143,9 +144,3 @@ def _tidy(device: torch.device) -> None:
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
-
-
-def _is_out_of_memory(problem: Exception) -> bool:
-    """PyTorch has a class of its own for a full GPU, and none for a full CPU."""
-    known = isinstance(problem, MemoryError | torch.OutOfMemoryError)
-    return known or "out of memory" in str(problem) or "allocate memory" in str(problem)

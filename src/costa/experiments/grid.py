@@ -98,11 +98,8 @@ def find(cell: Cell, results: Path, count: int) -> dict[int, dict[str, Any]]:
 
 def missing(cells: Sequence[Cell], results: Path, count: int) -> list[tuple[Cell, list[int]]]:
     """Each cell that lacks runs, once, with the seeds it lacks."""
-    lacking = [
-        (cell, [seed for seed in cell.seeds(count) if seed not in find(cell, results, count)])
-        for cell in dict.fromkeys(cells)
-    ]
-    return [(cell, seeds) for cell, seeds in lacking if seeds]
+    lacking = {cell: sorted(set(cell.seeds(count)) - set(find(cell, results, count))) for cell in cells}
+    return [(cell, seeds) for cell, seeds in lacking.items() if seeds]
 
 
 def pairs(cell: Cell, found: Mapping[int, Mapping[str, Any]], protocol: str, count: int) -> list[float]:

@@ -32,7 +32,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import health, runs, training
-from costa.errors import InputError
+from costa.errors import InputError, is_out_of_memory
 from costa.experiments.presets import resolve
 from costa.methods import costa
 from costa.methods.base import GradientMethod, Method
@@ -291,7 +291,7 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
     Numbers are rounded to three digits before they are tried: what is written down is what was trained.
     """
     draw = _Draw(trial, method)
-    views = getattr(method, "views", 1)
+    views = method.views
     draw.one_of("features.scaling", ("none", "rows", "standard"))
     draw.one_of("encoder.width", (128, 256, 512))
     draw.one_of("encoder.activation", draw.known("encoder.activation"))
@@ -460,9 +460,7 @@ def _attempt(job: Job, work: Callable[[], T]) -> T | str:
     except (_Lost, InputError) as problem:
         return str(problem)
     except (MemoryError, RuntimeError) as problem:
-        # PyTorch has a class of its own for a full GPU, and none for a full CPU.
-        full = ("out of memory", "allocate memory")
-        if not isinstance(problem, MemoryError) and not any(words in str(problem) for words in full):
+        if not is_out_of_memory(problem):
             raise
     # out here, where nothing holds what was allocated any more
     if job.device.type == "cuda":

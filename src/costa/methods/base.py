@@ -24,7 +24,7 @@ class Method(nn.Module):
 
     Class attributes say what ``costa methods`` shows: ``name``, ``title``, ``paper`` and ``year``; ``Settings`` is the
     frozen dataclass of its settings; ``inductive`` says whether :meth:`embed` takes a graph it was not trained on,
-    ``random`` whether its vectors depend on the seed.
+    ``random`` whether its vectors depend on the seed, ``views`` how many views of the graph it augments.
     """
 
     name: ClassVar[str]
@@ -33,6 +33,7 @@ class Method(nn.Module):
     year: ClassVar[int | None] = None
     inductive: ClassVar[bool] = True
     random: ClassVar[bool] = True
+    views: ClassVar[int] = 1
     Settings: ClassVar[type]
 
     STACKED: ClassVar[tuple[str, ...]] = ("encoder", "head")

@@ -71,4 +71,4 @@ class CCASSG(TwoViews):
 
     def loss(self, graph: Data) -> Tensor:
         """‖Z̃₁ − Z̃₂‖² + λ (‖Z̃₁ᵀZ̃₁ − I‖² + ‖Z̃₂ᵀZ̃₂ − I‖²) of two fresh views."""
-        return cca_loss(*self.views(graph), self.weight)
+        return cca_loss(*self.encode_both(graph), self.weight)

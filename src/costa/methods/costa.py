@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -79,7 +79,6 @@ class Costa(EncoderMethod, GradientMethod):
         plain: Write the similarities out: with a sketch that is ``stored``, what the fast form is tested against.
     """
 
-    views: ClassVar[int]
     paper = "Zhang et al., COSTA: Covariance-Preserving Feature Augmentation for Graph Contrastive Learning, KDD"
     year = 2022
 

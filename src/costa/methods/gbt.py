@@ -64,4 +64,4 @@ class GraphBarlowTwins(TwoViews):
 
     def loss(self, graph: Data) -> Tensor:
         """Σᵢ (1 − Cᵢᵢ)² + (1/d) Σ_{i≠j} Cᵢⱼ² of two fresh views."""
-        return barlow_twins_loss(*self.views(graph))
+        return barlow_twins_loss(*self.encode_both(graph))

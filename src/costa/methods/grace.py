@@ -95,7 +95,7 @@ class GRACE(TwoViews):
 
     def loss(self, graph: Data) -> Tensor:
         """L of two fresh views."""
-        u, v = self.views(graph)
+        u, v = self.encode_both(graph)
         return both_views_loss(self.head(u), self.head(v), self.tau, plain=self.plain)
 
     @property

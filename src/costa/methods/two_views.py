@@ -19,11 +19,13 @@ class TwoViews(EncoderMethod, GradientMethod):
         augment: Rates of the graph augmentation of each view.
     """
 
+    views = 2
+
     def __init__(self, encoder: GCN, scaling: FeatureScaling, augment: settings.Augment) -> None:
         super().__init__(encoder, scaling)
         self.augment = augment
 
-    def views(self, graph: Data) -> tuple[Tensor, Tensor]:
+    def encode_both(self, graph: Data) -> tuple[Tensor, Tensor]:
         """H₁ and H₂, each of fresh draws."""
         inputs = self.inputs(graph)
         return self.encode_view(inputs, self.augment, 0), self.encode_view(inputs, self.augment, 1)
