@@ -47,7 +47,7 @@ def watched(monkeypatch):
     """The models that fit_predict has fitted."""
     models = []
     original = logistic.fit
-    monkeypatch.setattr(logistic, "fit", lambda *given: models.append(original(*given)) or models[-1])
+    monkeypatch.setattr(logistic, "fit", lambda *given, **how: models.append(original(*given, **how)) or models[-1])
     return models
 
 
@@ -186,7 +186,9 @@ def test_batches_within_memory_predict_the_same(monkeypatch):
     whole = fit_predict(x, y, fit_on, wanted, strengths_for(5))
     sizes = []
     original = logistic.fit
-    monkeypatch.setattr(logistic, "fit", lambda x, y, fit_on, c: sizes.append(len(fit_on)) or original(x, y, fit_on, c))
+    monkeypatch.setattr(
+        logistic, "fit", lambda x, y, fit_on, c, **how: sizes.append(len(fit_on)) or original(x, y, fit_on, c, **how)
+    )
     monkeypatch.setattr(logistic, "MEMORY", 20_000)
     parts = fit_predict(x, y, fit_on, wanted, strengths_for(5))
     assert len(sizes) > 1

@@ -19,7 +19,7 @@ from costa.probe import (
     linear_probe,
     linear_probes,
     splits,
-    validation_accuracy,
+    validation_accuracies,
 )
 
 RANDOM = [name for name in PROTOCOLS if name != "public"]
@@ -483,17 +483,16 @@ class TestLinearProbes:
             assert other.accuracy.per_split == pytest.approx(one.accuracy.per_split, abs=0.003)
 
 
-class TestValidationAccuracy:
+class TestValidationAccuracies:
     @pytest.mark.parametrize("name", HELD_OUT)
     def test_it_is_the_validation_of_the_probes(self, name):
         z, y = blobs(classes=4)
         y[::9] = -1
         zs = [z, z + 0.3 * torch.randn(400, 8, generator=torch.Generator().manual_seed(1))]
         options = {"repeats": 3, "first_split": 5, "masks": own_masks(400, columns=3)}
-        assert validation_accuracy(zs, y, name, **options) == [
-            result.validation for result in linear_probes(zs, y, name, **options)
-        ]
-        assert validation_accuracy(torch.stack(zs), y, name, **options) == validation_accuracy(zs, y, name, **options)
+        expected = {name: [result.validation for result in linear_probes(zs, y, name, **options)]}
+        assert validation_accuracies(zs, y, [name], **options) == expected
+        assert validation_accuracies(torch.stack(zs), y, [name], **options) == expected
 
     @pytest.mark.parametrize("name", HELD_OUT)
     def test_what_is_known_of_test_nodes_cannot_matter(self, name):
@@ -503,23 +502,23 @@ class TestValidationAccuracy:
         for split in splits(name, y, **options):
             tested[split.train] = tested[split.validation] = False
         assert tested.any()
-        before = validation_accuracy([z], y, name, **options)
+        before = validation_accuracies([z], y, [name], **options)
         for other in ((y + 1) % 3, torch.full_like(y, 17), torch.zeros_like(y)):
-            assert validation_accuracy([z], torch.where(tested, other, y), name, **options) == before
+            assert validation_accuracies([z], torch.where(tested, other, y), [name], **options) == before
         wild = torch.where(tested[:, None], 100 * z.flip(0), z)
-        assert validation_accuracy([wild], y, name, **options) == before
+        assert validation_accuracies([wild], y, [name], **options) == before
 
     def test_test_nodes_are_neither_predicted_nor_known(self, monkeypatch):
         z, y = blobs()
         asked, known = [], []
 
-        def watched(x, classes, fit_on, predict_on, c):
+        def watched(x, classes, fit_on, predict_on, c, tolerance):
             known.append(classes >= 0)
             asked.extend(zip(fit_on, predict_on, strict=True))
-            return logistic.fit_predict(x, classes, fit_on, predict_on, c)
+            return logistic.fit_predict(x, classes, fit_on, predict_on, c, tolerance=tolerance)
 
         monkeypatch.setattr(probe, "fit_predict", watched)
-        validation_accuracy([z], y, "random-20-80", repeats=2)
+        validation_accuracies([z], y, ["random-20-80"], repeats=2)
         expected = [(split.train, split.validation) for split in splits("random-20-80", y, repeats=2)]
         assert len(asked) == 2
         for (fit_on, predict_on), (train, validation) in zip(asked, expected, strict=True):
@@ -528,9 +527,26 @@ class TestValidationAccuracy:
         seen = torch.cat([torch.cat(pair) for pair in expected]).unique()
         assert torch.equal(known[0].nonzero().squeeze(1), seen)
 
+    def test_protocols_solved_at_once_are_as_alone(self):
+        z, y = blobs(classes=4, noise=1.5)
+        together = validation_accuracies([z, z.flip(1)], y, HELD_OUT, repeats=3, masks=own_masks(400, columns=3))
+        assert list(together) == list(HELD_OUT)
+        for name in HELD_OUT:
+            assert together[name] == [
+                result.validation
+                for result in linear_probes([z, z.flip(1)], y, name, repeats=3, masks=own_masks(400, columns=3))
+            ]
+
+    def test_only_the_strengths_given_are_tried(self):
+        z, y = blobs(noise=1.5)
+        tried = [validation_accuracies([z], y, ["random-20-80"], strengths=[c])["random-20-80"][0] for c in (0.5, 64.0)]
+        (both,) = validation_accuracies([z], y, ["random-20-80"], strengths=[0.5, 64.0])["random-20-80"]
+        assert tried[0].per_split != tried[1].per_split
+        assert both.per_split == tuple(map(max, *(score.per_split for score in tried)))
+
     def test_cross_validation_is_refused(self):
         with pytest.raises(InputError, match="'random-10-90-cv' has no validation nodes"):
-            validation_accuracy([torch.ones(100, 4)], torch.arange(100) % 2, "random-10-90-cv")
+            validation_accuracies([torch.ones(100, 4)], torch.arange(100) % 2, ["random-10-90-cv"])
 
 
 class TestCluster:

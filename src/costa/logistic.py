@@ -102,7 +102,15 @@ def fit(x: Tensor, y: Tensor, fit_on: Sequence[Tensor], c: Tensor, *, tolerance:
     return LogisticModels(weight.unflatten(1, theta.shape[1:3]), bias, iterations)
 
 
-def fit_predict(x: Tensor, y: Tensor, fit_on: Sequence[Tensor], predict_on: Sequence[Tensor], c: Tensor) -> Tensor:
+def fit_predict(
+    x: Tensor,
+    y: Tensor,
+    fit_on: Sequence[Tensor],
+    predict_on: Sequence[Tensor],
+    c: Tensor,
+    *,
+    tolerance: float = TOLERANCE,
+) -> Tensor:
     """Fits as :func:`fit` does, in batches within ``MEMORY``, and predicts the rows wanted.
 
     Args:
@@ -111,6 +119,7 @@ def fit_predict(x: Tensor, y: Tensor, fit_on: Sequence[Tensor], predict_on: Sequ
         fit_on: The T training sets, on the CPU.
         predict_on: The rows wanted of each training set, on the CPU; their numbers may differ.
         c: Strengths, T × G or S × T × G.
+        tolerance: As for :func:`fit`.
 
     Returns:
         The classes found, T × G × m or S × T × G × m, on the device of ``x``; m is the largest number of rows wanted,
@@ -137,7 +146,7 @@ def fit_predict(x: Tensor, y: Tensor, fit_on: Sequence[Tensor], predict_on: Sequ
     predicted = []
     for start in range(0, len(sets), batch):
         part = slice(start, start + batch)
-        fitted = fit(features, classes, sets[part], c[part])
+        fitted = fit(features, classes, sets[part], c[part], tolerance=tolerance)
         found = [fitted.predict(features[some]) for some in wanted[part].split(at_once, 1)]
         predicted.append(torch.cat(found, -1))
     everywhere = torch.cat(predicted).view(count, len(fit_on), -1, padded.shape[1])

@@ -14,6 +14,7 @@ What missing labels mean:
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from costa.errors import InputError
 from costa.kmeans import kmeans
-from costa.logistic import FitPredict, fit_predict, fit_predict_sklearn
+from costa.logistic import TOLERANCE, FitPredict, fit_predict, fit_predict_sklearn
 
 STRENGTHS = tuple(2.0**power for power in range(-10, 11))
 FOLDS = 5
@@ -320,41 +321,52 @@ def linear_probes(
     ]
 
 
-def validation_accuracy(
+def validation_accuracies(
     zs: Sequence[Tensor | np.ndarray] | Tensor | np.ndarray,
     y: Tensor | np.ndarray | None,
-    protocol: str = "random-10-10-80",
+    protocols: Sequence[str],
     *,
     repeats: int = 20,
     first_split: int = 0,
     masks: Any = None,
     device: torch.device | str | None = None,
-) -> list[Score]:
-    """The ``validation`` of :func:`linear_probes`, for each embedding, while nothing is known of the test nodes.
+    strengths: Sequence[float] = STRENGTHS,
+    tolerance: float = TOLERANCE,
+) -> dict[str, list[Score]]:
+    """The ``validation`` of :func:`linear_probes` by protocol, for each embedding, blind to the test nodes.
 
     The labels of nodes that neither train nor validate in any of the splits are taken away first, so they cannot have
-    a part in what is chosen by these scores.
+    a part in what is chosen by these scores. All protocols are solved at once.
 
     Args:
         zs: The embeddings, each n × d.
-        y, protocol, repeats, first_split, masks, device: As for :func:`linear_probe`; a protocol that chooses C by
-            cross-validation has no validation nodes and is refused.
+        y, repeats, first_split, masks, device: As for :func:`linear_probe`.
+        protocols: Names in ``PROTOCOLS``; one that chooses C by cross-validation has no validation nodes and is
+            refused.
+        strengths: The C to choose from, rising.
+        tolerance: Of the solver, :func:`costa.logistic.fit`'s.
 
     Example:
         >>> y = torch.arange(300) % 3
-        >>> print(*validation_accuracy([torch.eye(3)[y]], y, "strict-10-10-80", repeats=5))
+        >>> print(*validation_accuracies([torch.eye(3)[y]], y, ["strict-10-10-80"], repeats=5)["strict-10-10-80"])
         100.0 ± 0.0 % (strict-10-10-80, 5 splits)
     """
-    parts = splits(protocol, y, repeats=repeats, first=first_split, masks=masks)
-    rule, label = PROTOCOLS[protocol], _labels(y)
-    if rule.selection == "cv":
-        raise InputError(f"the protocol '{protocol}' has no validation nodes; choose one that has.")
+    parts = {name: splits(name, y, repeats=repeats, first=first_split, masks=masks) for name in protocols}
+    for name in protocols:
+        if PROTOCOLS[name].selection == "cv":
+            raise InputError(f"the protocol '{name}' has no validation nodes; choose one that has.")
+    label, together = _labels(y), [part for own in parts.values() for part in own]
     seen = torch.zeros(len(label), dtype=torch.bool)
-    for part in parts:
+    for part in together:
         seen[part.train] = seen[part.validation] = True
-    classes = _classes(label.masked_fill(~seen, -1))
-    _, validation, _ = _choose(rule, parts, _together(zs, len(label), device), classes, fit_predict)
-    return [Score.of(per_split, protocol) for per_split in validation.tolist()]
+    classes, x = _classes(label.masked_fill(~seen, -1)), _together(zs, len(label), device)
+    solver = partial(fit_predict, tolerance=tolerance)
+    _, validation, _ = _choose([_held_out(part) for part in together], x, classes, solver, strengths=strengths)
+    columns = validation.split([len(own) for own in parts.values()], dim=1)
+    return {
+        name: [Score.of(per_split, name) for per_split in column.tolist()]
+        for name, column in zip(parts, columns, strict=True)
+    }
 
 
 def cluster(
@@ -406,12 +418,13 @@ def _select(
     tests = [part.test for part in parts]
     if rule.selection in ("validation", "public"):
         # The candidates are what is tested, so they predict both parts at once and are fitted once.
-        chosen, validation, found = _choose(rule, parts, x, classes, fit_predict, also=tests)
+        chosen, validation, found = _choose([_held_out(part) for part in parts], x, classes, fit_predict, also=tests)
         tested = found.take_along_dim(chosen[..., None, None], 2)
         known = [torch.cat([torch.full_like(part.validation, -1), classes[part.test]]) for part in parts]
         truth = pad_sequence(known, batch_first=True, padding_value=-1)
     else:
-        chosen, validation, _ = _choose(rule, parts, x, classes, fit_predict)
+        folds = [_folds(part.train, classes) if rule.selection == "cv" else _held_out(part) for part in parts]
+        chosen, validation, _ = _choose(folds, x, classes, fit_predict)
         c = torch.tensor(STRENGTHS, dtype=torch.float64)[chosen.cpu()]
         tested = fit_predict(x, classes, fit_on, tests, c[..., None])
         truth = _truth(classes, tests)
@@ -419,29 +432,32 @@ def _select(
 
 
 def _choose(
-    rule: Protocol,
-    parts: Sequence[Split],
+    folds: Sequence[Sequence[tuple[Tensor, Tensor]]],
     x: Tensor,
     classes: Tensor,
     fit_predict: FitPredict,
     also: Sequence[Tensor] | None = None,
+    strengths: Sequence[float] = STRENGTHS,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """For S embeddings × T splits: the strength chosen, its accuracy where it was, and what all candidates predicted.
 
-    They predict the nodes held out and, after those, the ones that each split shall predict ``also``.
+    Each split has one or more folds (fit on, held out), whose accuracies are averaged. The candidates predict the nodes
+    held out and, after those, the ones that each shall predict ``also``.
     """
-    if rule.selection == "cv":
-        trials = [trial for part in parts for trial in _folds(part.train, classes)]
-    else:
-        trials = [(part.train, part.validation) for part in parts]
+    trials = [fold for own in folds for fold in own]
     held_outs = [held_out for _, held_out in trials]
     wanted = held_outs if also is None else [torch.cat(pair) for pair in zip(held_outs, also, strict=True)]
-    c = torch.tensor(STRENGTHS, dtype=torch.float64)
+    c = torch.tensor(strengths, dtype=torch.float64)
     found = fit_predict(x, classes, [train for train, _ in trials], wanted, c.expand(len(x), len(trials), -1))
     truth = _truth(classes, held_outs).to(found.device)
-    scores = _accuracy(found[..., : truth.shape[1]], truth).view(len(x), len(parts), -1, len(c)).mean(2)
+    scores = _accuracy(found[..., : truth.shape[1]], truth).view(len(x), len(folds), -1, len(c)).mean(2)
     chosen = _best(scores)
     return chosen, scores.take_along_dim(chosen[..., None], -1).squeeze(-1), found
+
+
+def _held_out(part: Split) -> list[tuple[Tensor, Tensor]]:
+    """The one fold of a split that has validation nodes."""
+    return [(part.train, part.validation)]
 
 
 def _classes(label: Tensor) -> Tensor:

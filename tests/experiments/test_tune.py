@@ -150,7 +150,7 @@ class TestSearch:
 
     def test_only_tuning_seeds_are_used(self, graph, tmp_path, monkeypatch):
         seeds, firsts = set(), set()
-        build, accuracy = training.build, tune.validation_accuracy
+        build, accuracy = training.build, probe.validation_accuracies
 
         def seen_build(method, settings, graph, seed, device):
             seeds.add(seed)
@@ -161,7 +161,7 @@ class TestSearch:
             return accuracy(*arguments, first_split=first_split, **options)
 
         monkeypatch.setattr(training, "build", seen_build)
-        monkeypatch.setattr(tune, "validation_accuracy", seen_accuracy)
+        monkeypatch.setattr(probe, "validation_accuracies", seen_accuracy)
         job = a_job(graph, seeds=2)
         study, _ = searched(tmp_path / "study.log", job, 1)
         assert seeds == {1000, 1001}
@@ -234,17 +234,17 @@ class TestSearch:
         assert tune.finished(study) == []
 
     def test_what_does_worse_than_the_median_is_given_up(self, graph, tmp_path, monkeypatch):
-        found = iter([0.9, 0.9, 0.9, 0.9, 0.1, 0.9])  # both numbers at two checkpoints, then both at one
-        monkeypatch.setattr(tune, "_accuracies", lambda *arguments: [next(found)])
+        found = iter([0.9, 0.9, 0.1])  # at two checkpoints, then at one
+        monkeypatch.setattr(tune, "_accuracies", lambda *arguments, **coarse: {"strict": [next(found)], "tuned": [0.9]})
         monkeypatch.setattr(tune, "START_UP", 1)
         monkeypatch.setattr(tune, "WARM_UP", 10)
         _, ended = searched(tmp_path / "study.log", a_job(graph, epochs=12), 2)
         assert [trial.why for trial in ended] == [None, "below the median"]
 
     def test_the_best_checkpoint_says_the_epochs_of_each_number(self, graph, tmp_path, monkeypatch):
-        course = {"strict": iter([0.5, 0.8, 0.8]), "tuned": iter([0.5, 0.6, 0.9])}
+        course = {"strict": [0.5, 0.8, 0.8], "tuned": [0.5, 0.6, 0.9]}  # all before the pruner: judged together
         with monkeypatch.context() as patch:
-            patch.setattr(tune, "_accuracies", lambda job, zs, preset, first: [next(course[preset])])
+            patch.setattr(tune, "_accuracies", lambda *arguments, **coarse: course)
             study, ended = searched(tmp_path / "study.log", a_job(graph, epochs=25), 1)
         assert (ended[0].accuracy, ended[0].epochs) == (0.8, 20)
         (trial,) = tune.finished(study)

@@ -9,7 +9,7 @@ says for how many epochs. It is judged by two numbers, each a mean validation ac
 
 The best trials by each number are trained again with other tuning seeds, and the best mean of those chooses: the preset
 ``strict`` by the first number, ``tuned`` by the second. No test node is ever predicted
-(:func:`costa.probe.validation_accuracy`), and the seeds that numbers are reported with, 0 to 19, are never used.
+(:func:`costa.probe.validation_accuracies`), and the seeds that numbers are reported with, 0 to 19, are never used.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from costa import health, runs, training
+from costa import health, probe, runs, training
 from costa.errors import InputError, is_out_of_memory
 from costa.experiments.presets import resolve
 from costa.methods import costa
 from costa.methods.base import GradientMethod, Method
-from costa.probe import splits, validation_accuracy
 from costa.settings import flatten
 
 if TYPE_CHECKING:
@@ -56,6 +55,8 @@ WARM_UP, START_UP = 100, 10
 """Epochs and trials before the pruner speaks."""
 AT_ONCE = 50
 """Epochs between two looks at the loss and the clock."""
+COARSE: dict[str, Any] = {"strengths": probe.STRENGTHS[4::2], "tolerance": 1e-5}
+"""How a trial's vectors are judged, in a third of the time that the finalists' full grid of strengths takes."""
 FULL = "out of memory"
 T = TypeVar("T")
 
@@ -99,7 +100,7 @@ class Job:
                 f"{self.graph.name} has no labels of two classes, so there is nothing to validate on; label some nodes."
             )
         for protocol in PROTOCOLS.values():
-            splits(protocol, self.graph.y, repeats=1)
+            probe.splits(protocol, self.graph.y, repeats=1)
 
 
 @dataclass(frozen=True)
@@ -394,13 +395,22 @@ def _try(job: Job, trial: Trial) -> tuple[float, int]:
         values = sample(trial, job.method, job.graph)
     trial.set_user_attr("settings", values)
     best = dict.fromkeys(PROTOCOLS, (-1.0, 0))
+    waiting: list[tuple[int, list[Tensor]]] = []
     for epochs, zs in _vectors(job, values, range(FIRST_SEED, FIRST_SEED + job.seeds), checkpoints(job.epochs)):
-        found = {preset: statistics.mean(_accuracies(job, zs, preset, FIRST_SEED)) for preset in PROTOCOLS}
-        for preset, accuracy in found.items():
-            # of equals the fewest epochs
-            if accuracy > best[preset][0]:
-                best[preset] = (accuracy, epochs)
-        trial.report(found[GUIDE], epochs)
+        waiting.append((epochs, zs))
+        # those before the pruner speaks are judged together, which on a GPU takes as long as one
+        if epochs < min(WARM_UP, job.epochs):
+            continue
+        found = _accuracies(job, [z for _, some in waiting for z in some], FIRST_SEED, **COARSE)
+        for index, (place, _) in enumerate(waiting):
+            own = slice(index * job.seeds, (index + 1) * job.seeds)
+            means = {preset: statistics.mean(accuracies[own]) for preset, accuracies in found.items()}
+            for preset, accuracy in means.items():
+                # of equals the fewest epochs
+                if accuracy > best[preset][0]:
+                    best[preset] = (accuracy, place)
+            trial.report(means[GUIDE], place)
+        waiting.clear()
         if epochs < job.epochs and trial.should_prune():
             raise _optuna().TrialPruned
     for preset, (accuracy, epochs) in best.items():
@@ -468,17 +478,18 @@ def _attempt(job: Job, work: Callable[[], T]) -> T | str:
     return FULL
 
 
-def _accuracies(job: Job, zs: Sequence[Tensor], preset: str, first: int) -> list[float]:
-    """The validation accuracy of each seed's vectors, a mean over the splits."""
+def _accuracies(job: Job, zs: Sequence[Tensor], first: int, **solver: Any) -> dict[str, list[float]]:
+    """By preset the validation accuracy of each of the vectors, a mean over the splits."""
     # a CPU gains nothing from many at once
     groups = [zs] if job.device.type == "cuda" else [[z] for z in zs]
-    return [
-        score.mean
-        for group in groups
-        for score in validation_accuracy(
-            group, job.graph.y, PROTOCOLS[preset], repeats=job.splits, first_split=first, device=job.device
+    names = tuple(PROTOCOLS.values())
+    scores = [
+        probe.validation_accuracies(
+            group, job.graph.y, names, repeats=job.splits, first_split=first, device=job.device, **solver
         )
+        for group in groups
     ]
+    return {preset: [score.mean for found in scores for score in found[name]] for preset, name in PROTOCOLS.items()}
 
 
 def _train_again(
@@ -491,8 +502,9 @@ def _train_again(
     found = _attempt(
         job,
         lambda: {
-            preset: _accuracies(job, zs, preset, FINAL_SEED)
+            preset: found[preset]
             for epochs, zs in _vectors(job, values, seeds, sorted(set(wanted.values())))
+            for found in [_accuracies(job, zs, FINAL_SEED)]
             for preset, own in wanted.items()
             if own == epochs
         },
