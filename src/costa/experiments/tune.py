@@ -34,8 +34,8 @@ from torch_geometric.data import Data
 from costa import health, probe, runs, training
 from costa.errors import InputError, is_out_of_memory
 from costa.experiments.presets import resolve
-from costa.methods import costa
 from costa.methods.base import GradientMethod, Method
+from costa.methods.costa import MOST_ROWS
 from costa.settings import flatten
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ FINAL_SEED = FIRST_SEED + 100
 PROTOCOLS = {"strict": "strict-10-10-80", "tuned": "random-10-10-80"}
 """The presets that are chosen, each by validation under its protocol; the first is what the sampler sees."""
 GUIDE = next(iter(PROTOCOLS))
-MOST_ROWS = 2 * costa.MOST_ROWS
-"""The largest k that is tried: twice what is chosen from a graph without asking."""
 WARM_UP, START_UP = 100, 10
 """Epochs and trials before the pruner speaks."""
 AT_ONCE = 50
@@ -294,7 +292,7 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
     draw = _Draw(trial, method)
     views = method.views
     draw.one_of("features.scaling", ("none", "rows", "standard"))
-    draw.one_of("encoder.width", (128, 256, 512))
+    draw.one_of("encoder.width", (128, 256, 512, 1024))
     draw.one_of("encoder.activation", draw.known("encoder.activation"))
     draw.one_of("encoder.norm", draw.known("encoder.norm"))
     draw.one_of("head.width", (0, 128, 256, 512))
@@ -374,7 +372,7 @@ def _ratios(nodes: int) -> tuple[float, float]:
     """The least and the largest sketch.ratio: 0.05 and 1, less where that would be more than MOST_ROWS rows.
 
     >>> _ratios(2708), _ratios(34493)
-    ((0.05, 1.0), (0.05, 0.237))
+    ((0.05, 1.0), (0.0295, 0.118))
     """
     high = min(1.0, MOST_ROWS / nodes)
     unit = 10.0 ** (math.floor(math.log10(high)) - 2)

@@ -28,6 +28,8 @@ from costa.nn import kernels
 
 TILE = 2**20
 """Similarities that exist at a time, off the GPU's kernels: 4 MiB of float32."""
+WIDEST = 1024
+"""Columns of the widest rows that fit into the memory that a kernel's programs have on the chip."""
 
 
 def spread(u: Tensor, tau: float, mask: Tensor | None = None) -> Tensor:
@@ -123,7 +125,7 @@ class _Tiles:
     """Sums over the tiles of s_ij = q_i·k_j / τ, j ≠ i (and |i − j| ≠ half), for rows of length one, … × k × d."""
 
     def __init__(self, like: Tensor, tau: float, mask: Tensor | None, half: int = 0) -> None:
-        self.fused = kernels.usable(like)
+        self.fused = kernels.usable(like) and like.shape[-1] <= WIDEST
         self.tau = tau
         self.mask = mask
         self.half = half

@@ -87,7 +87,9 @@ def test_sums_equal_the_written_out_ones(device, k, d, half, masked, tau):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("tau", [0.5, 0.01])
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(("k", "d", "half"), [(1001, 257, 0), (602, 300, 301), (777, 128, 0), (515, 256, 0)])
+@pytest.mark.parametrize(
+    ("k", "d", "half"), [(1001, 257, 0), (602, 300, 301), (777, 128, 0), (515, 256, 0), (301, 700, 0), (299, 1024, 0)]
+)
 def test_sums_of_many_tiles(k, d, half, masked, tau):
     assert_sums("cuda", 2, k, d, tau, half, masked)
 

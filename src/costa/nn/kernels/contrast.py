@@ -212,6 +212,8 @@ def weighted_sum(
     wide = min(256, max(16, triton.next_power_of_2(d)))
     out = torch.empty(copies, n, d, device=q.device)
     rows, columns, warps, stages = (64, 128, 4, 3) if d <= 128 else (128, 32, 8, 3 if d <= 256 else 2)
+    if d > 512:  # the rows of Q stay on the chip
+        rows, warps, stages = 32, 4, 1
     with torch.cuda.device_of(q):
         _weighted_sum[(triton.cdiv(n, rows), triton.cdiv(d, wide), copies)](
             q,
