@@ -60,6 +60,24 @@ def test_each_row_has_its_settings_and_its_protocol(add, tmp_path, chosen):
     assert rows["COSTA, one view", "settings"][0].endswith("strict/costa-sv/cora.toml)")
 
 
+def test_a_tuned_method_stands_beside_its_own_encoder_untrained(add, tmp_path, monkeypatch):
+    chosen = {"encoder.width": 64, "features.scaling": "rows", "loss.tau": 0.9}
+    monkeypatch.setattr(
+        presets,
+        "load_preset",
+        lambda name, method, dataset: chosen if (method, dataset) in (("costa-sv", "cora"), ("dgi", "cora")) else None,
+    )
+    cell = paper.untrained_cell("costa-sv", "cora")
+    assert cell.asked["encoder.width"] == 64
+    assert cell.asked["features.scaling"] == "rows"
+    assert cell in paper.main_cells(["cora"])
+    add(tmp_path, cell, 0, accuracy=0.45)
+    rows = {tuple(line[:2]): line[2:] for line in cells(pages.main_table("citation", paper.CITATION, tmp_path, 1))}
+    assert rows["COSTA, one view", "its encoder, untrained"] == ["45.00", "", "", ""]
+    assert ("COSTA, two views", "its encoder, untrained") not in rows  # which was not tuned
+    assert paper.untrained_cell("dgi", "cora") is None  # an encoder of one layer
+
+
 def test_wikics_says_that_it_was_not_measured(tmp_path):
     rows = cells(pages.main_table("main", paper.MAIN, tmp_path, 1))
     assert {line[2] for line in rows if line[1] == "ours"} == {"not measured"}

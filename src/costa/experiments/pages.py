@@ -49,6 +49,8 @@ def main_table(table: str, datasets: Sequence[str], results: Path, seeds: int) -
         for label, preset, protocol in OURS:
             if label in ("ours", "published settings") or _has(("tuned", "strict"), name):
                 lines[label] = [_ours(Cell(name, dataset, preset), results, seeds, protocol) for dataset in datasets]
+        floors = [paper.untrained_cell(name, dataset) for dataset in datasets]
+        lines["its encoder, untrained"] = ["" if cell is None else score(cell, results, seeds) for cell in floors]
         lines["settings"] = [_settings_file(name, dataset) for dataset in datasets]
         rows += [[title, label, *cells] for label, cells in lines.items() if any(cells)]
     return markdown(["method", "", *map(paper.title_of, datasets)], rows)

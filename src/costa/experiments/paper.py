@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from costa import settings
+from costa.experiments import presets
 from costa.experiments.grid import Cell, Settings
+from costa.methods import get_method
 
 MAIN = ("wikics", "amazon-computers", "amazon-photo", "coauthor-cs", "coauthor-physics")
 CITATION = ("cora", "citeseer", "pubmed", "dblp")
@@ -64,16 +67,39 @@ class Point:
 
 
 def main_cells(datasets: Sequence[str], methods: Sequence[str] = METHODS) -> list[Cell]:
-    """Each method with its tuned settings and, where there are any, with its strictly chosen and its published ones."""
-    from costa.experiments.presets import published
+    """Each method with its tuned settings and, where there are any, with its strictly chosen and its published ones.
 
-    return [
-        Cell(method, dataset, preset)
+    Beside each that was tuned, its own encoder without training.
+    """
+    cells = [
+        cell
         for dataset in datasets
         for method in methods
-        for preset in ("tuned", "strict", "paper")
-        if preset == "tuned" or dataset in published(preset, method)
+        for cell in (
+            *(
+                Cell(method, dataset, preset)
+                for preset in ("tuned", "strict", "paper")
+                if preset == "tuned" or dataset in presets.published(preset, method)
+            ),
+            untrained_cell(method, dataset),
+        )
     ]
+    return [cell for cell in dict.fromkeys(cells) if cell is not None]
+
+
+def untrained_cell(method: str, dataset: str) -> Cell | None:
+    """The floor beneath a tuned method: the encoder and the scaling that were chosen for it, never trained.
+
+    A wide encoder is a better floor than a narrow one: part of what tuning gains needs no training. None where nothing
+    was tuned, or where the encoder is not the floor's two-layer GCN.
+    """
+    preset = presets.load_preset("tuned", method, dataset)
+    own = get_method(method).Settings()
+    if preset is None or not isinstance(getattr(own, "encoder", None), settings.Encoder):
+        return None
+    chosen = settings.flatten(own) | preset
+    shared = settings.flatten(get_method("untrained").Settings())
+    return Cell("untrained", dataset, given=tuple((key, chosen[key]) for key in shared if chosen[key] != "auto"))
 
 
 def sketch_cell(dataset: str, sketch: str) -> Cell:
