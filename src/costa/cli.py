@@ -267,12 +267,12 @@ def datasets() -> None:
 @app.command(short_help="The methods there are.")
 def methods() -> None:
     """The methods that can be trained."""
-    from costa.methods import METHODS, get_method
+    from costa.methods import get_method, method_names
 
     table = Table(box=None)
     for column in ("name", "what", "paper"):
         table.add_column(column)
-    for name in METHODS:
+    for name in method_names():
         method = get_method(name)
         table.add_row(name, method.title, method.citation())
     console.print(table)
@@ -542,7 +542,8 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
     others = metrics.get("trained_together", 1) - 1
     beside = f", together with {others} other{'' if others == 1 else 's'}" if others else ""
     ending = {
-        "ok": f"{after} in {metrics['seconds']:.1f} s{beside}",
+        # a method without a loss has no epochs
+        "ok": f"{after if metrics['epochs'] else 'done'} in {metrics['seconds']:.1f} s{beside}",
         "interrupted": f"stopped after {after}; the same command with --resume goes on from there.",
         "diverged": f"diverged after {after} and is not judged; lower train.lr or raise loss.tau.",
         "collapsed": f"collapsed: after {after} all vectors point the same way, and are not judged; look at the"

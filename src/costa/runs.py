@@ -155,7 +155,9 @@ def execute(
     reset_peak_memory(job.device)
     with leaving_nothing(job, [folder]):
         method = training.build(get_method(job.method), job.resolved.values, job.graph, seed, job.device)
-        with training.stop_on_interrupt() if interruptible else contextlib.nullcontext(lambda: False) as asked:
+        # without epochs there is none to end after
+        waits = interruptible and job.train is not None
+        with training.stop_on_interrupt() if waits else contextlib.nullcontext(lambda: False) as asked:
             outcome = training.train(
                 method,
                 job.graph,

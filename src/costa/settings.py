@@ -62,6 +62,17 @@ class OneLayer:
 
 
 @dataclass(frozen=True)
+class EqualLayers(OneLayer):
+    """A GCN of so many ``layers``, all of one width."""
+
+    layers: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require(self.layers >= 1, "encoder.layers", self.layers, "at least 1")
+
+
+@dataclass(frozen=True)
 class Head:
     """The projection head θ, one hidden layer. ``width`` 0 means no head: Z = H̃."""
 
@@ -159,6 +170,23 @@ class Decorrelation:
 
 
 @dataclass(frozen=True)
+class Information:
+    """α, β and γ weigh what vectors tell of features, of the neighbours' and of edges; ``negatives`` is k."""
+
+    alpha: float = 0.8
+    beta: float = 1.0
+    gamma: float = 1.0
+    negatives: int = 5
+
+    def __post_init__(self) -> None:
+        weights = {name: getattr(self, name) for name in ("alpha", "beta", "gamma")}
+        for name, weight in weights.items():
+            _require(weight >= 0, f"loss.{name}", weight, "0 or more")
+        _require(any(weights.values()), "loss.alpha", self.alpha, "one of alpha, beta and gamma must be above 0")
+        _require(self.negatives >= 1, "loss.negatives", self.negatives, "at least 1")
+
+
+@dataclass(frozen=True)
 class Predictor:
     """The predictor of a bootstrapped method, one hidden layer of ``width``; without one, equal vectors would do."""
 
@@ -177,6 +205,52 @@ class Target:
 
     def __post_init__(self) -> None:
         _require(0 <= self.decay <= 1, "target.decay", self.decay, "from 0 to 1")
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """Personalised PageRank: ``alpha`` is how likely a walk restarts, ``k`` how many entries each row keeps."""
+
+    alpha: float = 0.2
+    k: int = 32
+
+    def __post_init__(self) -> None:
+        _require(0 < self.alpha < 1, "diffusion.alpha", self.alpha, "above 0 and below 1")
+        _require(self.k >= 1, "diffusion.k", self.k, "at least 1")
+
+
+@dataclass(frozen=True)
+class Walks:
+    """Random walks, and the skip-gram that reads them.
+
+    ``number`` walks of ``length`` nodes start at every node; nodes at most ``window`` steps apart shall have vectors
+    that know each other, of that ``dimension``; all walks are read ``epochs`` times.
+    """
+
+    number: int = 10
+    length: int = 80
+    window: int = 10
+    dimension: int = 128
+    epochs: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("number", "window", "dimension", "epochs"):
+            _require(getattr(self, name) >= 1, f"walks.{name}", getattr(self, name), "at least 1")
+        _require(2 <= self.length <= 10_000, "walks.length", self.length, "from 2 to 10000")
+
+
+@dataclass(frozen=True)
+class BiasedWalks(Walks):
+    """Walks by the return parameter p and the in-out parameter q; both 1 would be uniform ones."""
+
+    p: float = 1.0
+    q: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # a step is tried max(1, 1/p, 1/q) / min(1, 1/p, 1/q) times at the worst
+        for name in ("p", "q"):
+            _require(0.01 <= getattr(self, name) <= 100, f"walks.{name}", getattr(self, name), "from 0.01 to 100")
 
 
 @dataclass(frozen=True)

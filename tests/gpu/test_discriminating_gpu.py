@@ -1,4 +1,4 @@
-"""DGI, GAE and VGAE on CUDA: captured epochs against the same epochs one by one, stacks against singles."""
+"""DGI, GMI, MVGRL, GAE and VGAE on CUDA: captured epochs against the same epochs one by one, stacks against singles."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 CUDA = torch.device("cuda")
-METHODS = pytest.mark.parametrize("name", ["dgi", "gae", "vgae"])
+METHODS = pytest.mark.parametrize("name", ["dgi", "gmi", "mvgrl", "gae", "vgae"])
 SEEDS = [0, 1, 7]
 
 

@@ -1,16 +1,15 @@
-"""Graph Barlow Twins: its loss put together by hand, what training does to a graph, and the shared two views."""
+"""Graph Barlow Twins: its loss put together by hand, and what methods of two views share."""
 
 import dataclasses
 
 import pytest
 import torch
 
-from costa import health, settings, training
+from costa import settings, training
 from costa.experiments import presets
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency
-from costa.probe import linear_probe
 
 CPU = torch.device("cpu")
 GBT = get_method("gbt")
@@ -50,46 +49,6 @@ def test_the_loss_is_that_of_the_correlations_across_the_views(graph):
     on = sum((1 - c[i, i]) ** 2 for i in range(16))
     off = sum(c[i, j] ** 2 for i in range(16) for j in range(16) if i != j)
     assert loss.item() == pytest.approx((on + off / 16).item(), rel=1e-4)
-
-
-def test_the_loss_falls_and_a_seed_fixes_every_bit(graph):
-    before = torch.random.get_rng_state()
-
-    def vectors(seed):
-        method = build(graph, seed, augment__edge_rate=0.2)
-        losses = training.Steps(method, graph, settings.Train(lr=2e-2)).run(20)
-        assert losses[-5:].mean() < 0.9 * losses[:5].mean()
-        return method.embed(graph)
-
-    assert torch.equal(vectors(3), vectors(3))
-    assert not torch.equal(vectors(3), vectors(4))
-    assert torch.equal(before, torch.random.get_rng_state())
-
-
-def test_the_communities_are_found_where_raw_features_do_not_show_them():
-    graph = planted_partition(400, 4, 32, degree=8, homophily=0.75, seed=0)
-    method = build(graph, encoder__width=32, encoder__hidden=64)
-
-    def accuracy(z):
-        return linear_probe(z, graph.y, repeats=3).accuracy.mean
-
-    untrained = accuracy(method.embed(graph))
-    training.train(method, graph, settings.Train(epochs=60, lr=5e-3))
-    z = method.embed(graph)
-    assert accuracy(graph.x) < 0.5
-    assert accuracy(z) > untrained + 0.05
-    assert health.status(z) == "ok"
-    assert health.effective_rank(z) > 8
-
-
-def test_each_of_a_stack_has_the_losses_it_would_have_alone(graph):
-    seeds, train = [0, 1, 7], settings.Train(lr=1e-5)
-    stacked = training.stacked(GBT, merged(graph), graph, seeds, CPU)
-    stacked.prepare(graph)
-    losses = training.Steps(stacked, graph, train).run(4)
-    for index, seed in enumerate(seeds):
-        alone = training.Steps(build(graph, seed), graph, train).run(4)
-        torch.testing.assert_close(losses[:, index : index + 1], alone, rtol=1e-4, atol=1e-4)
 
 
 def test_the_views_have_fresh_draws_and_rates_of_their_own(graph):

@@ -6,13 +6,12 @@ import pytest
 import torch
 from torch_geometric.utils import to_networkx
 
-from costa import health, settings, training
+from costa import settings, training
 from costa.errors import InputError
 from costa.experiments import presets
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency, both_views_loss
-from costa.probe import linear_probe
 
 CPU = torch.device("cpu")
 CENTRALITY = {
@@ -113,52 +112,6 @@ def test_a_graph_without_edges_and_attributes_that_nobody_has():
         assert training.train(method, graph, settings.Train(epochs=2)).status == "ok", centrality
 
 
-def test_the_loss_falls(graph):
-    losses = training.Steps(build(graph), graph, settings.Train(lr=5e-3)).run(20).flatten()
-    assert losses[-5:].mean() < losses[:5].mean() - 0.1
-
-
-def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(graph):
-    before = torch.random.get_rng_state()
-
-    def vectors(seed):
-        method = build(graph, seed, encoder__activation="rrelu")
-        training.train(method, graph, settings.Train(epochs=4))
-        return method.embed(graph)
-
-    assert torch.equal(vectors(3), vectors(3))
-    assert not torch.equal(vectors(3), vectors(4))
-    assert torch.equal(before, torch.random.get_rng_state())
-
-
-@pytest.mark.parametrize("values", [{}, {"encoder__activation": "rrelu", "augment__edge_rate": [0.0, 0.3]}])
-def test_stacked_losses_are_those_of_each_alone(graph, values):
-    seeds, train = [0, 1, 7], settings.Train(lr=1e-5)
-    together = training.stacked(get_method("gca"), merged(**values), graph, seeds, CPU)
-    together.prepare(graph)
-    assert together.capturable
-    losses = training.Steps(together, graph, train).run(4)
-    assert losses.shape == (4, 3)
-    for index, seed in enumerate(seeds):
-        alone = training.Steps(build(graph, seed, **values), graph, train).run(4)
-        torch.testing.assert_close(losses[:, index : index + 1], alone, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("encoder__activation", "rrelu"),
-        ("augment__centrality", "pagerank"),
-        ("augment__centrality", "eigenvector"),
-        ("augment__edge_rate", 0.4),
-        ("augment__mask_rate", 0.4),
-        ("loss__tau", 0.2),
-    ],
-)
-def test_every_setting_counts(graph, key, value):
-    assert build(graph, **{key: value}).loss(graph).item() != build(graph).loss(graph).item()
-
-
 def test_settings_that_are_not_its_own_are_refused():
     with pytest.raises(InputError, match=r"augment\.edges = 'permute' is not one of drop"):
         merged(augment__edges="permute")
@@ -178,15 +131,3 @@ def test_the_papers_settings_are_the_published_ones(dataset):
     assert (found.encoder.activation, found.head.activation) == (activation, "elu")
     assert (found.augment.edge_rate, found.augment.mask_rate, found.loss.tau) == (edges, masks, tau)
     assert (found.features.scaling, found.augment.centrality) == ("rows", "degree")
-
-
-def test_it_finds_communities_that_features_alone_do_not_show():
-    graph = planted_partition(300, 3, 16, degree=10, homophily=0.85, signal=1.0, seed=2)
-    method = build(graph, encoder__width=32, encoder__hidden=64, head__width=32)
-    training.train(method, graph, settings.Train(epochs=60, lr=5e-3))
-    z = method.embed(graph)
-    raw, ours = (linear_probe(rows, graph.y, repeats=5).accuracy.mean for rows in (graph.x, z))
-    assert raw + 0.3 < ours
-    assert health.status(z) == "ok"
-    assert health.effective_rank(z) > 5
-    assert health.mean_cosine(z) < 0.8

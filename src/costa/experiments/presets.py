@@ -69,7 +69,9 @@ def resolve(
         note = f"no tuned settings for {method.name} on {name}: defaults, and what the graph suggests"
     if epochs is not None:
         if not trained:
-            raise InputError(f"a number of epochs does not apply to {method.name}, which is not trained; leave it out.")
+            raise InputError(
+                f"a number of epochs does not apply to {method.name}, which is not trained in epochs; leave it out."
+            )
         own.append(("--epochs", {"train.epochs": epochs}))
     # "auto" is what the graph's own layer says already.
     layers += [

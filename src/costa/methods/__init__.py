@@ -1,14 +1,23 @@
-"""One file a method. Each is build → prepare(graph) → loss(graph) → embed(graph), see :mod:`costa.methods.base`."""
+"""One file a method. Each is build → prepare(graph) → loss(graph) → embed(graph), see :mod:`costa.methods.base`.
+
+Others join from outside the package: by :func:`register` for the process at hand, or by an entry point of the group
+:data:`GROUP` for every process of an environment; ``docs/adding-a-method.md`` says how.
+"""
 
 from __future__ import annotations
 
+import functools
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from costa.errors import InputError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from costa.methods.base import Method
+
+M = TypeVar("M", bound="Method")
 
 METHODS = {
     "costa-sv": "costa.methods.costa:CostaSV",
@@ -16,15 +25,25 @@ METHODS = {
     "grace": "costa.methods.grace:GRACE",
     "gca": "costa.methods.gca:GCA",
     "dgi": "costa.methods.dgi:DGI",
+    "gmi": "costa.methods.gmi:GMI",
+    "mvgrl": "costa.methods.mvgrl:MVGRL",
     "gbt": "costa.methods.gbt:GraphBarlowTwins",
     "gae": "costa.methods.gae:GAE",
     "vgae": "costa.methods.gae:VGAE",
     "bgrl": "costa.methods.bgrl:BGRL",
     "cca-ssg": "costa.methods.cca_ssg:CCASSG",
+    "node2vec": "costa.methods.walks:Node2Vec",
+    "deepwalk": "costa.methods.walks:DeepWalk",
+    "deepwalk-x": "costa.methods.walks:DeepWalkX",
     "raw": "costa.methods.floors:Raw",
     "untrained": "costa.methods.floors:Untrained",
 }
-"""Where each method lives; its module is imported when it is asked for."""
+"""Where each of the package's own methods lives; its module is imported when it is asked for."""
+
+GROUP = "costa.methods"
+"""The group of entry points that bring methods from other packages."""
+
+_registered: dict[str, type[Method]] = {}
 
 
 def get_method(name: str) -> type[Method]:
@@ -33,8 +52,74 @@ def get_method(name: str) -> type[Method]:
     >>> get_method("costa-sv").title
     'COSTA, one view'
     """
+    for entry in _entry_points():
+        if entry.name == name:
+            register(_load(entry))
+    if name in _registered:
+        return _registered[name]
     if name not in METHODS:
-        raise InputError(f"unknown method {name!r}; there are: {', '.join(METHODS)}.")
+        raise InputError(f"unknown method {name!r}; there are: {', '.join(method_names())}.")
     module, _, attribute = METHODS[name].partition(":")
     method: type[Method] = getattr(importlib.import_module(module), attribute)
     return method
+
+
+def method_names() -> list[str]:
+    """The package's own methods in their order, then those from outside; nothing is imported to know them."""
+    outside = {*_registered, *(entry.name for entry in _entry_points())}
+    return [*METHODS, *sorted(outside - set(METHODS))]
+
+
+def register(cls: type[M]) -> type[M]:
+    """Make a method known by its name, in this process; a decorator.
+
+    Defined again in the same place, as by a notebook's cell that is run twice, the later class counts.
+
+    Args:
+        cls: A :class:`costa.methods.base.Method` with ``name``, ``title``, ``paper`` and ``Settings``.
+    """
+    from costa.methods.base import GradientMethod, Method
+
+    if not (isinstance(cls, type) and issubclass(cls, Method)):
+        raise InputError(f"{cls!r} is no method; give a class that derives from costa.methods.base.Method.")
+    lacking = [each for each in ("name", "title", "paper", "Settings") if not hasattr(cls, each)]
+    if lacking:
+        raise InputError(
+            f"the method {_place(cls)} has no {' and no '.join(lacking)}; give it a class attribute so called."
+        )
+    if issubclass(cls, GradientMethod) and not hasattr(cls.Settings(), "train"):
+        raise InputError(f"{_place(cls.Settings)} has no group train, which says how {cls.name} is trained; add it.")
+    other = METHODS.get(cls.name) or _place(_registered.get(cls.name, cls))
+    if other != _place(cls):
+        raise InputError(
+            f"two methods are called {cls.name!r}, {other} and {_place(cls)}; rename or remove the second."
+        )
+    _registered[cls.name] = cls
+    return cls
+
+
+@functools.cache
+def _entry_points() -> tuple[EntryPoint, ...]:
+    """Looked up once, when a name is first asked for: importing the package stays quick."""
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=GROUP))
+
+
+def _load(entry: EntryPoint) -> type[Method]:
+    source = f"the entry point {entry.name} = {entry.value} of {entry.dist.name if entry.dist else 'a package'}"
+    try:
+        cls: type[Method] = entry.load()
+    except InputError:
+        raise
+    except Exception as problem:
+        raise InputError(
+            f"{source} cannot be imported ({type(problem).__name__}: {problem}); mend or uninstall it."
+        ) from problem
+    if getattr(cls, "name", entry.name) != entry.name:
+        raise InputError(f"{source} leads to a method that is called {cls.name!r}; give both the same name.")
+    return cls
+
+
+def _place(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"

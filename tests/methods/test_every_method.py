@@ -1,0 +1,176 @@
+"""What every method that is trained by a loss has to do, whatever its loss is."""
+
+import functools
+import typing
+
+import pytest
+import torch
+
+from costa import health, settings, training
+from costa.graphs.synthetic import planted_partition
+from costa.methods import METHODS, get_method
+from costa.methods.base import GradientMethod, state_of
+from costa.nn import SparseMatrix
+from costa.probe import linear_probe
+
+CPU = torch.device("cpu")
+TRAINED = [name for name in METHODS if issubclass(get_method(name), GradientMethod)]
+EVERY = pytest.mark.parametrize("name", TRAINED)
+SMALL = {"encoder.width": 16, "encoder.hidden": 24, "head.width": 16, "predictor.width": 20}
+WIDER = {"encoder.width": 32, "encoder.hidden": 64, "head.width": 32, "predictor.width": 64}
+AUGMENTED = {"augment.edge_rate": 0.3, "augment.mask_rate": 0.2}
+STACKS = [
+    *((name, "dense", {}) for name in TRAINED),
+    *((name, "sparse", {"encoder.activation": "prelu", "encoder.norm": "batch"} | AUGMENTED) for name in TRAINED),
+    ("grace", "dense", {"head.width": 0, "augment.edge_rate": [0.0, 0.3]}),
+    ("gca", "dense", {"encoder.activation": "rrelu", "augment.edge_rate": [0.0, 0.3]}),
+    ("bgrl", "dense", {"target.decay": 0.7, "train.epochs": 5}),  # a target that moves within the test
+]
+
+
+@functools.cache
+def small_graph(features="dense"):
+    if features == "dense":
+        return planted_partition(60, 3, 20, seed=0)
+    graph = planted_partition(60, 3, 40, seed=1)
+    graph.x = (graph.x > graph.x.quantile(0.95)).float()
+    return graph
+
+
+def merged(name, graph, values):
+    """The settings, with those of ``values`` that the method has."""
+    method = get_method(name)
+    known = settings.flatten(method.Settings())
+    values = {key: value for key, value in (SMALL | values).items() if key in known}
+    return settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", values)])[0]
+
+
+def build(name, graph, values, seed=0):
+    method = training.build(get_method(name), merged(name, graph, values), graph, seed, CPU)
+    method.prepare(graph)
+    return method
+
+
+def run(method, graph, epochs, lr):
+    return training.Steps(method, graph, settings.Train(lr=lr)).run(epochs)
+
+
+@EVERY
+def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(name):
+    graph = small_graph()
+    before = torch.random.get_rng_state()
+
+    def vectors(seed):
+        method = build(name, graph, {}, seed)
+        run(method, graph, 2, lr=1e-3)
+        return method.embed(graph)
+
+    first = vectors(3)
+    assert torch.equal(first, vectors(3))
+    assert not torch.equal(first, vectors(4))
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@EVERY
+def test_the_loss_of_the_same_draws_falls(name):
+    graph = small_graph()
+    method = build(name, graph, {})
+    start = method.generator.get_state()
+
+    def average_loss():
+        method.generator.set_state(start)
+        return sum(method.loss(graph).item() for _ in range(3)) / 3
+
+    before = average_loss()
+    run(method, graph, 15, lr=1e-2)
+    assert average_loss() < before - 0.02 * abs(before)
+
+
+@pytest.mark.parametrize(("name", "features", "values"), STACKS)
+def test_each_of_a_stack_trains_as_it_would_alone(name, features, values):
+    graph, seeds = small_graph(features), [0, 7]
+    stacked = training.stacked(get_method(name), merged(name, graph, values), graph, seeds, CPU)
+    assert (stacked is not None) == build(name, graph, values).stackable
+    if stacked is None:
+        return
+    stacked.prepare(graph)
+    assert isinstance(stacked.inputs(graph).x, SparseMatrix) == (features == "sparse")
+    losses = run(stacked, graph, 3, lr=1e-4)
+    vectors = stacked.embed(graph)
+    # Adam makes whole steps of a gradient that is nothing but rounding: that of a bias before BatchNorm
+    nearly = {"rtol": 1e-3, "atol": 5e-3}
+    for index, seed in enumerate(seeds):
+        alone = build(name, graph, values, seed)
+        torch.testing.assert_close(losses[:, [index]], run(alone, graph, 3, lr=1e-4), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(vectors[index], alone.embed(graph), **nearly)
+        own, expected = state_of(stacked, index), alone.state_dict()
+        assert own.keys() == expected.keys()
+        for key, tensor in expected.items():
+            torch.testing.assert_close(own[key], tensor, **nearly, msg=lambda m, k=key: f"{k}: {m}")
+
+
+IN_USE = AUGMENTED | {"features.scaling": "none", "loss.kind": "both"}
+"""Values beside which no other setting is refused."""
+
+
+def another(name, key):
+    """A value that the setting does not have beside ``IN_USE``; None where there is no other."""
+    group, _, item = key.partition(".")
+    own = getattr(merged(name, small_graph(), IN_USE), group)
+    value, kind = getattr(own, item), typing.get_type_hints(type(own))[item]
+    if typing.get_origin(kind) is typing.Literal:
+        return next((choice for choice in typing.get_args(kind) if choice not in (value, "auto")), None)
+    if isinstance(value, tuple):
+        return [rate / 2 for rate in value]
+    if isinstance(value, bool):
+        return not value
+    return value + 3 if isinstance(value, int) else value / 2 or 0.25
+
+
+@functools.cache
+def first_losses(name, key=None):
+    """Of two epochs, for a setting may be one of what follows a step; with another value of ``key``."""
+    changed = {} if key is None else {key: another(name, key)}
+    return run(build(name, small_graph(), IN_USE | changed), small_graph(), 2, lr=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        (name, key)
+        for name in TRAINED
+        for key in settings.flatten(get_method(name).Settings())
+        if not key.startswith("train.") and another(name, key) is not None
+    ],
+)
+def test_a_setting_counts_or_is_said_to_be_unused(name, key):
+    idle = key in get_method(name).unused(merged(name, small_graph(), IN_USE))
+    assert torch.equal(first_losses(name, key), first_losses(name)) == idle
+
+
+@pytest.fixture(scope="module")
+def communities():
+    return planted_partition(300, 3, 200, degree=8, homophily=0.75, signal=2.0, seed=1)
+
+
+@pytest.fixture(scope="module")
+def accuracy(communities):
+    return lambda z: linear_probe(z, communities.y, repeats=3).accuracy.mean
+
+
+@pytest.fixture(scope="module")
+def raw(communities, accuracy):
+    return accuracy(communities.x)
+
+
+@EVERY
+def test_training_finds_communities_that_features_hardly_show_and_does_not_collapse(communities, accuracy, raw, name):
+    method = build(name, communities, WIDER | {"train.epochs": 30})
+    untrained = accuracy(method.embed(communities))
+    run(method, communities, 30, lr=1e-2)
+    z = method.embed(communities)
+    assert raw < 0.5
+    assert accuracy(z) > max(raw + 0.3, untrained + 0.05)
+    assert health.status(z) == "ok"
+    assert health.mean_cosine(z) < 0.9
+    assert health.effective_rank(z) > 5
