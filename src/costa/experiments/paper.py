@@ -23,7 +23,10 @@ ABLATED = ("cora", "citeseer", "wikics")
 UNMEASURED = ("wikics",)
 """Graphs whose file was never at hand."""
 
-METHODS = ("raw", "untrained", "costa-sv", "costa-mv")
+METHODS = (
+    *("raw", "untrained", "node2vec", "deepwalk", "deepwalk-x", "gae", "vgae", "dgi", "gmi", "mvgrl", "gbt"),
+    *("grace", "gca", "bgrl", "cca-ssg", "costa-sv", "costa-mv"),
+)
 """Of the two main tables, in their order."""
 
 SKETCHES: dict[str, tuple[str, Settings]] = {
