@@ -32,7 +32,7 @@ from costa import __version__, health, settings, training
 from costa.errors import InputError
 from costa.experiments.presets import Resolved
 from costa.floors import floor_scores
-from costa.graphs import load_graph
+from costa.graphs import load_graph, named_files
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.probe import ProbeResult, cluster, linear_probe, linear_probes
@@ -409,8 +409,9 @@ def embed(model: Method, folder: Path, graph: Data) -> np.ndarray:
 def load_run_graph(folder: Path, data_dir: Path | None) -> Data:
     """The graph that a run was trained on."""
     where = read_config(folder)["graph"]
-    if os.path.isabs(where) and not Path(where).is_dir():
-        raise InputError(f"the run in {folder} was trained on {where}, which is not there any more; put it back.")
+    gone = [file for file in (named_files(where) if os.path.isabs(where) else ()) if file and not Path(file).exists()]
+    if gone:
+        raise InputError(f"the run in {folder} was trained on {gone[0]}, which is not there any more; put it back.")
     return load_graph(where, data_dir=data_dir)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from costa.errors import InputError
-from costa.graphs import BENCHMARKS, load_graph
+from costa.graphs import BENCHMARKS, load_graph, name_files
 
 
 def write_folder(folder: Path) -> Path:
@@ -51,10 +51,57 @@ def test_nothing_near_gives_no_suggestion() -> None:
     assert "did you mean" not in str(error.value)
 
 
-def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "edges.csv").write_text("source,target\n")
-    with pytest.raises(InputError, match="is a file"):
-        load_graph(tmp_path / "edges.csv")
+def test_a_file_of_edges_is_a_graph(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "mine")
+    alone = load_graph(folder / "edges.csv")
+    assert (alone.name, alone.num_nodes, alone.num_features) == ("mine", 3, 33)
+    graph = load_graph(folder / "edges.csv", features=folder / "features.npy")
+    assert torch.equal(graph.x, torch.eye(3))
+    assert graph.edge_index.equal(load_graph(folder).edge_index)
+
+
+def test_a_file_named_as_a_benchmark_is_not_the_benchmark(tmp_path: Path) -> None:
+    np.savez(tmp_path / "cora.npz", edge_index=np.array([[0], [1]]), x=np.eye(2))
+    assert load_graph(tmp_path / "cora.npz").name == "cora-file"
+
+
+def test_files_named_one_by_one_are_one_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_folder(tmp_path / "my data")
+    (folder / "people.csv").write_text("id,label\n0,a\n1,b\n2,a\n")
+    monkeypatch.chdir(folder)
+    for chosen in (
+        {"features": "features.npy"},
+        {"nodes": "people.csv"},
+        {"features": "features.npy", "nodes": "people.csv"},
+    ):
+        text = name_files(None, "edges.csv", **chosen)
+        monkeypatch.chdir("/")  # it says where the files are, wherever it is read
+        graph, direct = load_graph(text), load_graph(folder / "edges.csv", **{k: folder / v for k, v in chosen.items()})
+        monkeypatch.chdir(folder)
+        assert torch.equal(graph.x, direct.x)
+        assert torch.equal(graph.y, direct.y)
+    assert name_files("cora", None) == "cora"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((None, None), "no graph was given; give a name, a folder, or a file of edges by --edges."),
+        (("cora", "e.csv"), "the graph 'cora' and a file of edges were both given; give one of them."),
+        (("cora", None, "x.npy"), "--features goes with --edges; a GRAPH brings its own."),
+        (("cora", None, None, "n.csv"), "--nodes goes with --edges; a GRAPH brings its own."),
+    ],
+)
+def test_what_cannot_be_named_together(arguments: tuple[str | None, ...], sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        name_files(*arguments)
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize("name", ["digits", "."])
+def test_features_go_with_a_file_of_edges(name: str) -> None:
+    with pytest.raises(InputError, match="are named beside a file of edges, and"):
+        load_graph(name, features="x.npy")
 
 
 @pytest.mark.parametrize("name", ["cora", "digits"])

@@ -1,11 +1,13 @@
-"""Where graphs come from: the benchmarks by name, a user's own folder by path."""
+"""Where graphs come from: the benchmarks by name, a user's own by path or from memory."""
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from costa.errors import InputError
 from costa.graphs.benchmarks import BENCHMARKS, load_benchmark
@@ -13,14 +15,31 @@ from costa.graphs.benchmarks import BENCHMARKS, load_benchmark
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["BENCHMARKS", "load_graph"]
+    from costa.graphs.memory import as_graph
+
+__all__ = ["BENCHMARKS", "as_graph", "load_graph", "name_files", "named_files"]
+
+Location = str | os.PathLike[str]
 
 
-def load_graph(name_or_path: str | os.PathLike[str], *, data_dir: str | os.PathLike[str] | None = None) -> Data:
-    """A graph, by the name of a benchmark or the path of a folder, exactly as its source has it.
+def __getattr__(name: str) -> Any:
+    # Imported when asked for: `costa --help` should not wait for PyTorch.
+    if name != "as_graph":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module("costa.graphs.memory").as_graph
+
+
+def load_graph(
+    name_or_path: Location,
+    *,
+    features: Location | None = None,
+    nodes: Location | None = None,
+    data_dir: Location | None = None,
+) -> Data:
+    """A graph, by the name of a benchmark or the path of a folder or a file, exactly as its source has it.
 
     Names win: ``"cora"`` is the benchmark, ``"./cora"`` the folder (whose graph is then named ``cora-folder``). A path
-    object is always a folder, because ``Path("./cora")`` and ``Path("cora")`` cannot be told apart.
+    object is never a name, because ``Path("./cora")`` and ``Path("cora")`` cannot be told apart.
 
     The graph carries ``x`` (n × features, float32, unscaled), ``edge_index`` (both directions of every
     edge, no duplicates), ``y`` (int64, −1 where unlabelled) and ``name``; where the source has them also
@@ -28,7 +47,10 @@ def load_graph(name_or_path: str | os.PathLike[str], *, data_dir: str | os.PathL
     and ``label_names`` too (see :mod:`costa.graphs.files`).
 
     Args:
-        name_or_path: One of the names in ``BENCHMARKS``, or a folder with ``edges`` and ``features`` files.
+        name_or_path: One of the names in ``BENCHMARKS``; a folder with an ``edges`` file; a file of edges, a bundle
+            (``.npz``) or a GraphML file; or several files as :func:`name_files` joins them.
+        features: Beside a file of edges, that of the features.
+        nodes: Beside a file of edges, that of the ids and labels.
         data_dir: A folder that holds benchmark data; it is searched first and never written to. Then come
             the folder that the environment variable ``COSTA_DATA`` names (read-only too), the user's cache,
             and a download into that cache.
@@ -45,18 +67,17 @@ def load_graph(name_or_path: str | os.PathLike[str], *, data_dir: str | os.PathL
         raise InputError(f"the data folder {os.fspath(data_dir)!r} does not exist; give a folder that does.")
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     given = os.fspath(name_or_path)
-    if isinstance(name_or_path, str) and name_or_path in known:
-        graph = load_benchmark(known[name_or_path], data_dir=data_dir)
-    elif Path(given).expanduser().is_dir():
-        from costa.graphs.files import read_folder
-
-        graph = read_folder(Path(given).expanduser())
-        # Its runs and results must not pass for the benchmark's.
-        graph.name += "-folder" if graph.name in known else ""
-    elif Path(given).expanduser().exists():
-        raise InputError(f"the graph {given!r} is a file; give the folder that holds edges.csv and features.")
+    path = Path(given).expanduser()
+    is_name = isinstance(name_or_path, str) and name_or_path in known
+    if (features is not None or nodes is not None) and (is_name or path.is_dir()):
+        raise InputError(f"features and nodes are named beside a file of edges, and {given!r} is none.")
+    if is_name:
+        graph = load_benchmark(known[given], data_dir=data_dir)
     else:
-        raise InputError(_unknown(given))
+        graph = _read_own(path, given, features, nodes)
+        # Its runs and results must not pass for the benchmark's.
+        kind = "-folder" if path.is_dir() else "-file"
+        graph.name += kind if graph.name in known else ""
 
     from costa.graphs.checks import check_graph
 
@@ -64,10 +85,55 @@ def load_graph(name_or_path: str | os.PathLike[str], *, data_dir: str | os.PathL
     return graph
 
 
+def _read_own(path: Path, given: str, features: Location | None, nodes: Location | None) -> Data:
+    from costa.graphs.files import EDGES, WHOLE, read_files, read_folder
+
+    if path.is_dir():
+        return read_folder(path)
+    edges, *joined = named_files(given)
+    if not path.exists() and any(joined):
+        path, (features, nodes) = Path(edges), joined
+    elif not os.path.lexists(path) and path.suffix.lower() not in EDGES + WHOLE:
+        raise InputError(_unknown(given))
+    others = (None if name is None else Path(name).expanduser() for name in (features, nodes))
+    return read_files(path.expanduser(), *others)
+
+
+def name_files(
+    graph: str | None, edges: Location | None, features: Location | None = None, nodes: Location | None = None
+) -> str:
+    """One text for a GRAPH, that ``load_graph`` takes: a name or a path as it is, or files named one by one.
+
+    >>> name_files(None, "/data/links.csv", features="/data/words.npz")
+    '/data/links.csv + features /data/words.npz'
+    """
+    if graph is not None and edges is not None:
+        raise InputError(f"the graph {graph!r} and a file of edges were both given; give one of them.")
+    named = graph if edges is None else os.path.abspath(edges)
+    if named is None:
+        raise InputError("no graph was given; give a name, a folder, or a file of edges by --edges.")
+    for what, path in (("features", features), ("nodes", nodes)):
+        if path is not None:
+            if graph is not None:
+                raise InputError(f"--{what} goes with --edges; a GRAPH brings its own.")
+            named += f" + {what} {os.path.abspath(path)}"
+    return named
+
+
+def named_files(graph: str) -> tuple[str, str | None, str | None]:
+    """The files of edges, features and nodes that :func:`name_files` has joined; a name or a path is the first alone.
+
+    >>> named_files("/data/links.csv + features /data/words.npz")
+    ('/data/links.csv', '/data/words.npz', None)
+    """
+    joined = re.fullmatch(r"(.+?)(?: \+ features (.+?))?(?: \+ nodes (.+))?", graph, re.DOTALL)
+    return (joined[1], joined[2], joined[3]) if joined else (graph, None, None)
+
+
 def _unknown(given: str) -> str:
-    """The sentence for a graph that is neither a name nor a folder, with the nearest name if one is near."""
+    """The sentence for a graph that is neither a name nor a path, with the nearest name if one is near."""
     spellings = {spelling.lower(): b.name for b in BENCHMARKS for spelling in (b.folder, b.title, b.name)}
     near = difflib.get_close_matches(given.lower(), spellings, n=1)
     hint = f" (did you mean {spellings[near[0]]!r}?)" if near else ""
     names = ", ".join(benchmark.name for benchmark in BENCHMARKS)
-    return f"unknown graph {given!r}{hint}: give an existing folder or one of the names {names}."
+    return f"unknown graph {given!r}{hint}: give an existing folder or file, or one of the names {names}."

@@ -30,7 +30,7 @@ def check_graph(data: Data) -> None:
     if not hasattr(data, "edge_index") or not hasattr(data, "x"):
         raise InputError(f"a graph is a torch_geometric.data.Data with x and edge_index, not {type(data).__name__}.")
     n = _check_features(data.x)
-    _check_edges(data.edge_index, n)
+    check_edges(data.edge_index, n)
     if data.y is not None:
         _check_labels(data.y, n)
     if "edge_weight" in data and data.edge_weight is not None:
@@ -58,7 +58,8 @@ def _check_features(x: Tensor | None) -> int:
     return x.size(0)
 
 
-def _check_edges(edge_index: Tensor | None, n: int) -> None:
+def check_edges(edge_index: Tensor | None, n: int) -> None:
+    """Raise ``InputError`` unless ``edge_index`` has the shape, the type and the range it must have for n nodes."""
     if edge_index is None:
         raise InputError("the graph has no edge_index; for a graph without edges give torch.empty(2, 0).long().")
     if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:

@@ -1,0 +1,251 @@
+"""NumPy files: a matrix of features, and bundles, which hold a whole graph. No pickle is ever loaded.
+
+A bundle is one ``.npz`` file with
+
+- ``edge_index`` (2 × edges, row numbers) and perhaps ``edge_weight``; or an adjacency matrix, as the public benchmarks
+  have it (``adj_data``, ``adj_indices``, ``adj_indptr``, ``adj_shape``) or as ``scipy.sparse.save_npz`` writes it;
+- perhaps ``x``, or ``attr_data``, ``attr_indices``, ``attr_indptr``, ``attr_shape``: the features, as they stand;
+- perhaps ``y`` or ``labels``, one a node, negative or NaN where there is none; perhaps ``node_ids``.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from costa.errors import InputError
+from costa.graphs.tables import check_file, is_missing, not_finite
+
+_PARTS = ("data", "indices", "indptr", "shape")
+
+
+@dataclass(frozen=True)
+class Features:
+    """The n × features matrix in its source's order, and the ids of its rows if it has them.
+
+    Attributes:
+        where: What a sentence calls it.
+        short: What a sentence about something else calls it.
+        x: float32, finite.
+        ids: Text, unique; or None.
+    """
+
+    where: str
+    short: str
+    x: NDArray[np.float32]
+    ids: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Links:
+    """Edges between row numbers.
+
+    Attributes:
+        where: What a sentence calls them.
+        index: 2 × e, int64, from source to target.
+        weight: e numbers, float64; or None.
+        num_nodes: Where the source says how many nodes there are.
+    """
+
+    where: str
+    index: NDArray[np.int64]
+    weight: NDArray[np.float64] | None = None
+    num_nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A graph as one file holds it."""
+
+    links: Links
+    features: Features | None
+    labels: list[str] | None
+    ids: list[Any] | None
+
+
+def read_features(path: Path) -> Features:
+    """The matrix in a ``.npy`` or ``.npz`` file."""
+    where, found = repr(str(path)), _load(path)
+    if isinstance(found, Mapping):
+        if "format" in found:
+            matrix: Any = _scipy(path, where)
+        elif len(found) == 1:
+            matrix = _member(found, next(iter(found)), where)
+        else:
+            keys = ", ".join(found) or "nothing"
+            raise InputError(f"{where} holds {keys}; save exactly one array or sparse matrix in it.")
+    else:
+        matrix = found
+    return as_features(matrix, where, path.name)
+
+
+def as_features(matrix: Any, where: str, short: str) -> Features:
+    """A dense array or a scipy matrix as features, checked."""
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(f"{where} holds {matrix.dtype} values; give real numbers.")
+    if matrix.ndim != 2:
+        raise InputError(f"{where} has the shape {tuple(matrix.shape)}; give one row of features for each node.")
+    check_size(matrix.shape, where)
+    with np.errstate(over="ignore"):
+        # a sparse matrix is narrowed before it is written out
+        narrow = matrix.astype(np.float32)
+        x = np.ascontiguousarray(narrow.toarray() if hasattr(narrow, "toarray") else narrow)
+    finite = np.isfinite(x)
+    if not finite.all():
+        row, column = (int(i) for i in np.argwhere(~finite)[0])
+        value = (matrix.tocsr() if hasattr(matrix, "tocsr") else matrix)[row, column]
+        raise InputError(
+            f"{where} has {not_finite(float(value))} in row {row}, column {column} (both from 0); "
+            f"replace it, or drop the row or the column."
+        )
+    return Features(where, short, x)
+
+
+def check_size(shape: tuple[int, ...], where: str) -> None:
+    """At least one node, and one feature of it."""
+    if 0 in shape:
+        raise InputError(f"{where} holds {shape[0]} rows of {shape[1]} features; give at least one of each.")
+
+
+def as_links(index: NDArray[Any], weight: NDArray[Any] | None, where: str) -> Links:
+    """An edge array, 2 × edges or edges × 2, as links; two edges are read as 2 × edges."""
+    if index.ndim != 2 or 2 not in index.shape:
+        raise InputError(f"{where} has the shape {tuple(index.shape)}; give a row of sources and a row of targets.")
+    if index.dtype.kind not in "iu" and index.size:
+        raise InputError(f"{where} holds {index.dtype} values; give row numbers, which are integers.")
+    if weight is not None:
+        if weight.dtype.kind not in "biuf":
+            raise InputError(f"the weights of {where} are {weight.dtype} values; give real numbers.")
+        if weight.shape != (index.size // 2,):
+            raise InputError(
+                f"the weights of {where} have the shape {tuple(weight.shape)}; give one for each of its"
+                f" {index.size // 2} edges."
+            )
+        weight = weight.astype(np.float64)
+    ends = index if index.shape[0] == 2 else index.T
+    if ends.size and int(ends.max()) > np.iinfo(np.int64).max:
+        raise InputError(f"{where} holds {int(ends.max())}, which no row number can be; give row numbers from 0.")
+    return Links(where, np.ascontiguousarray(ends, dtype=np.int64), weight)
+
+
+def adjacency_links(adjacency: Any, where: str) -> Links:
+    """A scipy sparse adjacency matrix as links from rows to columns; where all stored values are 1, without weights."""
+    if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
+        raise InputError(f"{where} has the shape {tuple(adjacency.shape)}; an adjacency matrix is square.")
+    if adjacency.dtype.kind not in "biuf":
+        raise InputError(f"{where} holds {adjacency.dtype} values; give real numbers.")
+    # entries that are stored twice are added up, as in every other use of such a matrix
+    matrix = adjacency.tocsr().tocoo()
+    weighted = matrix.dtype.kind != "b" and bool((matrix.data != 1).any())
+    weight = matrix.data.astype(np.float64) if weighted else None
+    return Links(where, np.stack([matrix.row, matrix.col]).astype(np.int64), weight, int(matrix.shape[0]))
+
+
+def as_labels(labels: Any) -> list[str]:
+    """Labels as text, one a node; the empty string where there is none: missing, or a negative number.
+
+    >>> as_labels([2.0, float("nan"), -1, "red"])
+    ['2', '', '', 'red']
+    """
+    return [_label(label) for label in (labels.tolist() if hasattr(labels, "tolist") else labels)]
+
+
+def _label(label: Any) -> str:
+    if is_missing(label) or (isinstance(label, int | float) and label < 0):
+        return ""
+    if isinstance(label, bytes):
+        raise InputError(f"the label {label!r} is bytes; give labels as text or numbers.")
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label).strip()
+
+
+def read_bundle(path: Path) -> Bundle:
+    """The graph in a ``.npz`` file."""
+    where, found = repr(str(path)), _load(path)
+    if not isinstance(found, Mapping):
+        raise InputError(f"{where} holds one array, not a graph; save edge_index and x with numpy.savez.")
+    if "edge_index" in found:
+        index, weight = _member(found, "edge_index", where), _optional(found, "edge_weight", where)
+        links = as_links(index, weight, f"edge_index in {where}")
+    elif "adj_data" in found:
+        links = adjacency_links(_csr(found, "adj", where), f"the adjacency matrix in {where}")
+    elif "format" in found:
+        links = adjacency_links(_scipy(path, where), where)
+    else:
+        keys = ", ".join(found) or "nothing"
+        raise InputError(
+            f"{where} holds {keys}, and no edges; save them as edge_index, or as adj_data and its company."
+        )
+    x: Any = _csr(found, "attr", where) if "attr_data" in found else _optional(found, "x", where)
+    y = _optional(found, "y" if "y" in found else "labels", where)
+    if y is not None and y.ndim != 1:
+        raise InputError(f"the labels in {where} have the shape {y.shape}; give one for each node.")
+    ids = _optional(found, "node_ids", where)
+    named = f"x in {where}"
+    return Bundle(
+        links,
+        None if x is None else as_features(x, named, named),
+        None if y is None else as_labels(y),
+        None if ids is None else ids.tolist(),
+    )
+
+
+def _load(path: Path) -> NDArray[Any] | Mapping[str, Any]:
+    check_file(path)
+    try:
+        found: NDArray[Any] | Mapping[str, Any] = np.load(path, allow_pickle=False)
+    except (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile) as error:
+        raise _unreadable(repr(str(path)), error) from error
+    return found
+
+
+def _member(found: Mapping[str, Any], key: str, where: str) -> NDArray[Any]:
+    try:
+        member: NDArray[Any] = found[key]
+    except (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile) as error:
+        raise _unreadable(f"{key} in {where}", error) from error
+    return member
+
+
+def _optional(found: Mapping[str, Any], key: str, where: str) -> NDArray[Any] | None:
+    return _member(found, key, where) if key in found else None
+
+
+def _unreadable(what: str, error: Exception) -> InputError:
+    if str(error).startswith("Object arrays"):
+        return InputError(f"{what} holds Python objects, which are never loaded; save an array of numbers.")
+    return InputError(
+        f"{what} cannot be read as a NumPy file ({type(error).__name__}); "
+        f"save it anew with numpy.save, numpy.savez or scipy.sparse.save_npz."
+    )
+
+
+def _scipy(path: Path, where: str) -> Any:
+    from scipy.sparse import load_npz
+
+    try:
+        return load_npz(path)
+    except (OSError, EOFError, LookupError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise _unreadable(where, error) from error
+
+
+def _csr(found: Mapping[str, Any], name: str, where: str) -> Any:
+    from scipy.sparse import csr_array
+
+    missing = next((part for part in _PARTS if f"{name}_{part}" not in found), None)
+    if missing is not None:
+        raise InputError(f"{where} has {name}_data but no {name}_{missing}; save all four parts of the matrix.")
+    data, indices, indptr, shape = (_member(found, f"{name}_{part}", where) for part in _PARTS)
+    try:
+        matrix = csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+        matrix.check_format(full_check=True)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the {name}_ arrays in {where} do not fit together as a CSR matrix; save the parts of one matrix."
+        ) from None
+    return matrix

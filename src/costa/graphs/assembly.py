@@ -1,0 +1,240 @@
+"""From edges, features and nodes to a graph: what each means, whichever way it came in.
+
+**Nodes.** Their order is that of the node table if there is one, else of the feature rows, else that in which the edges
+first name them. Features with ids are matched by them; without, their rows follow the node table, or the ids are the
+row numbers 0 … n − 1. A node without an edge is kept.
+
+**Edges.** The graph is undirected whichever way an edge is listed. Rows that repeat source and target are one edge
+and their weights add up; of the two directions the larger weight counts, so listing an undirected edge both ways
+does not double it: w_{ij} = max(Σ w(i→j), Σ w(j→i)). A weight of 0 says that there is no edge. Self-loops are dropped,
+because the encoders add their own.
+
+**Labels.** Text becomes codes 0, 1, … in sorted order (numbers by value), with the text in ``label_names``; an
+empty label is −1, unlabelled.
+
+**Without features** they are made from the edges, and that is said (:mod:`costa.graphs.structure`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from costa.errors import InputError
+from costa.graphs.arrays import Features, Links, check_size
+from costa.graphs.structure import COLUMNS, WHAT, structural_features
+from costa.graphs.tables import Table, is_number
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+logger = logging.getLogger(__name__)
+
+
+def assemble(
+    edges: Table | Links,
+    features: Table | Features | None = None,
+    nodes: Table | None = None,
+    labels: Sequence[str] | None = None,
+) -> Data:
+    """The graph, with ``node_ids`` and ``label_names`` so that ids and labels come back out.
+
+    Args:
+        edges: A table with ``source``, ``target`` and perhaps ``weight``, or links between row numbers.
+        features: A table of numbers, perhaps with an ``id``; or a matrix.
+        nodes: A table with ``id`` and perhaps ``label``.
+        labels: Instead of the table's, one for each node, in the nodes' order.
+
+    Raises:
+        InputError: Something does not fit, with where and what to do.
+    """
+    from torch_geometric.data import Data
+
+    if isinstance(features, Table):
+        features = table_features(features)
+    if nodes is not None:
+        ids, known_as = nodes.unique_ids(), f"an id in {nodes.short}"
+    elif features is not None and features.ids is not None:
+        ids, known_as = features.ids, f"an id in {features.short}"
+    elif features is not None:
+        ids = [str(row) for row in range(len(features.x))]
+        known_as = f"a row number of {features.short} (0 to {len(ids) - 1})"
+    elif isinstance(edges, Table):
+        ends = (edges.ids(end) for end in ("source", "target"))
+        ids, known_as = list(dict.fromkeys(chain.from_iterable(zip(*ends, strict=True)))), "an id"
+    else:
+        count = edges.num_nodes if edges.num_nodes is not None else int(edges.index.max(initial=-1)) + 1
+        ids, known_as = [str(row) for row in range(count)], "a row number"
+    matched = None if features is None else _match(features, ids, nodes)
+    links = number_ends(edges, ids, known_as) if isinstance(edges, Table) else edges
+    edge_index, edge_weight = undirected(links, len(ids))
+
+    if labels is None:
+        labels = nodes.text("label") if nodes is not None and "label" in nodes.columns else [""] * len(ids)
+    if len(labels) != len(ids):
+        raise InputError(f"there are {len(labels)} labels for {len(ids)} nodes; give one for each, empty for none.")
+    y, label_names = encode_labels(labels)
+    x = made_features(edge_index, edge_weight, len(ids), links.where) if matched is None else torch.from_numpy(matched)
+    data = Data(x=x, edge_index=edge_index, y=y)
+    if edge_weight is not None:
+        data.edge_weight = edge_weight
+    data.node_ids = ids
+    data.label_names = label_names
+    return data
+
+
+def table_features(table: Table) -> Features:
+    """All columns but ``id``, as they stand."""
+    ids = table.unique_ids() if "id" in table.columns else None
+    names = [name for name in table.columns if name != "id"]
+    check_size((table.rows, len(names)), table.where)
+    x = np.empty((table.rows, len(names)), dtype=np.float32)
+    for column, name in enumerate(names):
+        x[:, column] = table.numbers(name)
+    return Features(table.where, table.short, x, ids)
+
+
+def _match(features: Features, ids: list[str], nodes: Table | None) -> NDArray[np.float32]:
+    """The feature rows in the order of the nodes."""
+    say_if_empty(torch.from_numpy(features.x), features.where)
+    if features.ids == ids or nodes is None:
+        return features.x
+    if features.ids is None:
+        if len(features.x) != len(ids):
+            raise InputError(
+                f"{features.where} has {len(features.x)} rows, but {nodes.short} lists {len(ids)} nodes; "
+                f"give one row for each node."
+            )
+        return features.x
+    row_of = {node: row for row, node in enumerate(features.ids)}
+    missing = next((node for node in ids if node not in row_of), None)
+    if missing is not None:
+        raise InputError(f"{features.where} has no row for the node {missing!r} of {nodes.short}; add it.")
+    if len(row_of) > len(ids):
+        known = set(ids)
+        extra = next(node for node in features.ids if node not in known)
+        raise InputError(
+            f"{features.where} has a row for {extra!r}, which {nodes.short} does not list; "
+            f"add it there or drop the row."
+        )
+    return features.x[[row_of[node] for node in ids]]
+
+
+def say_if_empty(x: Tensor, where: str) -> None:
+    """Refuse features that are all 0, of which no encoder makes anything; warn of those that are alike everywhere."""
+    if not x.any():
+        raise InputError(
+            f"{where} holds nothing but zeros; give features, or leave them out to have them made from the edges."
+        )
+    if len(x) > 1 and bool((x.amin(0) == x.amax(0)).all()):
+        logger.warning(
+            "%s has the same features for every node, which tell none from another; leave them out to have them made"
+            " from the edges.",
+            where,
+        )
+
+
+def number_ends(table: Table, ids: list[str], known_as: str) -> Links:
+    """The edges of a table as links between the places of ``ids``."""
+    number = {node: i for i, node in enumerate(ids)}
+    index = np.empty((2, table.rows), dtype=np.int64)
+    for end, name in enumerate(("source", "target")):
+        cells = table.ids(name)
+        try:
+            index[end] = np.fromiter(map(number.__getitem__, cells), dtype=np.int64, count=table.rows)
+        except KeyError as error:
+            unknown = error.args[0]
+            raise InputError(
+                f"{table.where} has the {name} {unknown!r} in row {cells.index(unknown) + 1}, which is not {known_as}"
+                + _remedy(unknown, number)
+            ) from None
+    weight = None
+    if "weight" in table.columns:
+        weight = table.numbers("weight").astype(np.float64)
+        if (weight < 0).any():
+            row = int(np.flatnonzero(weight < 0)[0])
+            raise InputError(
+                f"{table.where} has the weight {weight[row]:g} in row {row + 1}; weights must be 0 or more."
+            )
+    return Links(table.where, index, weight)
+
+
+def _remedy(unknown: str, number: dict[str, int]) -> str:
+    if is_number(unknown) and math.isfinite(float(unknown)) and float(unknown).is_integer():
+        whole = str(int(float(unknown)))
+        if whole in number:
+            return f", though {whole!r} is; write ids alike everywhere."
+    return "; add that node or drop the row."
+
+
+def undirected(links: Links, n: int) -> tuple[Tensor, Tensor | None]:
+    """``edge_index`` with both directions of each edge, sorted, and the weights if there are any."""
+    from torch_geometric.utils import coalesce, remove_self_loops, to_undirected
+
+    edge_index, weight = torch.from_numpy(links.index), None
+    if links.num_nodes not in (None, n):
+        raise InputError(
+            f"{links.where} has {links.num_nodes} rows, and there are {n} nodes; give one row for each node."
+        )
+    if links.index.size:
+        low, high = int(links.index.min()), int(links.index.max())
+        if low < 0 or high >= n:
+            node = low if low < 0 else high
+            raise InputError(
+                f"{links.where} names node {node}, but there are only the nodes 0 to {n - 1}; drop the edge, or give"
+                " the node its features."
+            )
+    if links.weight is not None:
+        _check_weights(links.weight, links)
+        weight = torch.from_numpy(links.weight).float()
+        edge_index, weight = edge_index[:, weight > 0], weight[weight > 0]
+    before = edge_index.size(1)
+    edge_index, weight = remove_self_loops(edge_index, weight)
+    if edge_index.size(1) < before:
+        logger.info("%s: %d self-loops dropped", links.where, before - edge_index.size(1))
+    if weight is None:
+        return to_undirected(edge_index, num_nodes=n), None
+    edge_index, weight = coalesce(edge_index, weight, num_nodes=n, reduce="sum")
+    edge_index, weight = to_undirected(edge_index, weight, num_nodes=n, reduce="max")
+    return edge_index, weight
+
+
+def _check_weights(weight: NDArray[np.float64], links: Links) -> None:
+    bad = np.flatnonzero(~((weight >= 0) & (weight <= np.finfo(np.float32).max)))
+    if bad.size:
+        source, target = links.index[:, bad[0]].tolist()
+        raise InputError(
+            f"{links.where} has the weight {weight[bad[0]]:g} between the nodes {source} and {target}; "
+            f"weights must be finite and 0 or more."
+        )
+
+
+def encode_labels(labels: Sequence[str]) -> tuple[Tensor, list[str]]:
+    """Labels as codes in sorted order, −1 where empty, and the sorted labels.
+
+    >>> encode_labels(["10", "", "9"])
+    (tensor([ 1, -1,  0]), ['9', '10'])
+    """
+    given = set(labels) - {""}
+    numeric = all(is_number(label) and math.isfinite(float(label)) for label in given)
+    names = sorted(given, key=lambda label: (float(label), label)) if numeric else sorted(given)
+    code = {"": -1} | {name: i for i, name in enumerate(names)}
+    return torch.tensor([code[label] for label in labels], dtype=torch.long), names
+
+
+def made_features(edge_index: Tensor, edge_weight: Tensor | None, n: int, where: str) -> Tensor:
+    """Features from the edges, said aloud, and beforehand: for a large graph they take a while."""
+    if not edge_index.numel():
+        raise InputError(
+            f"{where} gives neither features nor edges, and nothing can be learnt of that; give one of them."
+        )
+    logger.warning("%s comes without node features; %d columns are made from the edges: %s.", where, COLUMNS, WHAT)
+    return structural_features(edge_index, edge_weight, n)

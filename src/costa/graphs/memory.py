@@ -1,0 +1,201 @@
+"""A user's own graph from objects in memory: PyG, NetworkX, scipy, NumPy, pandas and polars."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch_geometric.data import Data
+
+from costa.errors import InputError
+from costa.graphs.arrays import Features, Links, adjacency_links, as_features, as_labels, as_links
+from costa.graphs.assembly import assemble, made_features, say_if_empty, undirected
+from costa.graphs.benchmarks import BENCHMARKS
+from costa.graphs.checks import check_edges, check_graph
+from costa.graphs.tables import Column, Table, from_frame, is_missing
+
+logger = logging.getLogger(__name__)
+
+
+def as_graph(graph: Any, features: Any = None, nodes: Any = None, *, labels: Any = None) -> Data:
+    """A graph, from whatever holds one; :mod:`costa.graphs.assembly` says what edges, weights and labels mean.
+
+    What is given is left as it is. A benchmark's ``Data`` from ``load_graph`` comes back untouched; any other has its
+    edges made undirected, merged and free of self-loops, and keeps its other attributes.
+
+    Args:
+        graph: A ``torch_geometric.data.Data``; a NetworkX graph, whose numeric node attributes are the features and
+            whose ``label`` is the label; a scipy sparse adjacency matrix; an edge array of row numbers, 2 × edges
+            or edges × 2; a pandas or polars frame with ``source``, ``target`` and perhaps ``weight``; what
+            ``load_graph`` takes; or a tuple of these arguments.
+        features: An array, a scipy matrix, or a frame, perhaps with an ``id``; left out, they are made from the edges.
+        nodes: A frame with ``id`` and perhaps ``label``.
+        labels: One for each node, in the nodes' order; None, NaN or a negative number where there is none.
+
+    Raises:
+        InputError: Something does not fit, with where and what to do.
+
+    Example:
+        >>> graph = as_graph(np.array([[0, 1], [1, 2], [2, 1]]), np.eye(3), labels=["a", "b", None])
+        >>> graph.edge_index.tolist(), graph.y.tolist(), graph.label_names
+        ([[0, 1, 1, 2], [1, 0, 2, 1]], [0, 1, -1], ['a', 'b'])
+    """
+    if isinstance(graph, tuple):
+        return as_graph(*graph, labels=labels)
+    if isinstance(graph, str | os.PathLike):
+        from costa.graphs import load_graph
+
+        return load_graph(graph, features=features, nodes=nodes)
+    if isinstance(graph, Data):
+        if features is not None or nodes is not None or labels is not None:
+            raise InputError("a Data brings its own features and labels; set its x and y instead of giving others.")
+        made = _from_data(graph)
+    else:
+        made = _from_parts(graph, features, nodes, labels)
+    check_graph(made)
+    return made
+
+
+def _from_data(given: Data) -> Data:
+    data = copy.copy(given)
+    if data.get("name") in {benchmark.name for benchmark in BENCHMARKS}:
+        return data
+    if data.x is None:
+        check_edges(data.edge_index, int(data.num_nodes or 0))
+    else:
+        check_graph(data)
+    n = int(data.num_nodes)
+    weight = data.get("edge_weight")
+    links = Links("the Data", data.edge_index.cpu().numpy(), None if weight is None else weight.double().cpu().numpy())
+    edge_index, edge_weight = undirected(links, n)
+    device = data.edge_index.device
+    data.edge_index = edge_index.to(device)
+    if edge_weight is not None:
+        data.edge_weight = edge_weight.to(device)
+    if data.x is None:
+        data.x = made_features(edge_index, edge_weight, n, "the Data").to(device)
+    else:
+        say_if_empty(data.x, "x of the Data")
+    return data
+
+
+def _from_parts(graph: Any, features: Any, nodes: Any, labels: Any) -> Data:
+    edges: Table | Links
+    node_table = None if nodes is None else _frame(nodes, "the node table")
+    matrix = None if features is None else _features(features)
+    if _is_a(graph, "networkx", "Graph"):
+        edges, own_features, own_nodes = networkx_tables(graph, "the NetworkX graph")
+        matrix, node_table = matrix or own_features, node_table or own_nodes
+    else:
+        edges = _edges(graph)
+    if labels is not None:
+        if node_table is not None and "label" in node_table.columns:
+            raise InputError("labels were given twice, as labels and in the nodes; give them once.")
+        labels = _labels(labels)
+    return assemble(edges, matrix, node_table, labels)
+
+
+def _edges(graph: Any) -> Table | Links:
+    if scipy.sparse.issparse(graph):
+        return adjacency_links(graph, "the adjacency matrix")
+    if _is_frame(graph):
+        return from_frame(graph, "the edge table")
+    array = _array(graph)
+    if array is None:
+        raise InputError(
+            f"a {type(graph).__name__} is no graph that costa knows; give a PyG Data, a NetworkX graph, a scipy"
+            " adjacency matrix, an edge array, or a pandas or polars frame."
+        )
+    return as_links(array, None, "the edge array")
+
+
+def _features(features: Any) -> Table | Features:
+    if _is_frame(features):
+        return from_frame(features, "the feature table")
+    matrix = features if scipy.sparse.issparse(features) else _array(features)
+    if matrix is None:
+        raise InputError(
+            f"a {type(features).__name__} holds no features that costa knows; give an array, a scipy matrix or a frame."
+        )
+    return as_features(matrix, "the feature array", "the feature array")
+
+
+def _frame(nodes: Any, where: str) -> Table:
+    if not _is_frame(nodes):
+        raise InputError(f"nodes must be a pandas or polars frame with the column id, not a {type(nodes).__name__}.")
+    return from_frame(nodes, where)
+
+
+def _labels(labels: Any) -> list[str]:
+    if getattr(labels, "ndim", 1) != 1:
+        raise InputError(f"the labels have the shape {tuple(labels.shape)}; give one for each node.")
+    return as_labels(labels)
+
+
+def _array(given: Any) -> np.ndarray | None:
+    if isinstance(given, torch.Tensor):
+        return given.detach().cpu().numpy() if given.layout == torch.strided else None
+    if isinstance(given, np.ndarray):
+        return given
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        try:
+            return np.asarray(given)
+        except ValueError:  # rows of different length
+            return None
+    return None
+
+
+def _is_a(given: Any, package: str, name: str) -> bool:
+    """Whether an object is of a class or its subclass; the package is not imported to ask."""
+    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(given).__mro__)
+    return (package, name) in kinds
+
+
+def _is_frame(given: Any) -> bool:
+    return _is_a(given, "pandas", "DataFrame") or _is_a(given, "polars", "DataFrame")
+
+
+def networkx_tables(graph: Any, where: str) -> tuple[Table, Table | None, Table]:
+    """Edges, features and nodes of a NetworkX graph, directed or not, simple or not.
+
+    Node attributes that are numbers are the features and must be on every node; others are left out, and that is said.
+    An edge without a weight has 1 where another has one, as in NetworkX.
+    """
+    links = list(graph.edges(data="weight"))
+    source, target, weight = (list(column) for column in zip(*links, strict=True)) if links else ([], [], [])
+    ends: dict[str, Column] = {"source": _names(source), "target": _names(target)}
+    if any(value is not None for value in weight):
+        ends["weight"] = [1 if value is None else value for value in weight]
+    ids = _names(graph)
+    attributes = dict.fromkeys(name for _, own in graph.nodes(data=True) for name in own if name not in ("id", "label"))
+    numeric, other = {}, []
+    for name in attributes:
+        values = [own.get(name) for _, own in graph.nodes(data=True)]
+        kinds = {isinstance(value, int | float | np.number | np.bool_) for value in values if not is_missing(value)}
+        if kinds == {False}:
+            other.append(str(name))
+            continue
+        if None in values:
+            node = ids[values.index(None)]
+            raise InputError(
+                f"{where} has the attribute {name!r} on some nodes and not on {node!r}; "
+                f"give it to every node or to none."
+            )
+        numeric[str(name)] = values
+    if other:
+        logger.warning("%s: node attributes that are not numbers are left out: %s.", where, ", ".join(other))
+    columns: dict[str, Column] = {"id": ids}
+    if any("label" in own for _, own in graph.nodes(data=True)):
+        columns["label"] = [own.get("label") for _, own in graph.nodes(data=True)]
+    features = Table(where, where, {"id": ids} | numeric, len(ids)) if numeric else None
+    return Table(where, where, ends, len(source)), features, Table(where, where, columns, len(ids))
+
+
+def _names(nodes: Any) -> list[str]:
+    return [str(node) for node in nodes]
