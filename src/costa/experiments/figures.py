@@ -46,25 +46,25 @@ def fig_runtime(results: Path, out: Path) -> list[Path]:
     table = [row for path in sorted((results / "bench").glob("runtime-*.json")) for row in _runtimes(path)]
     if not table:
         raise InputError(f"there are no runtimes in {results / 'bench'}; measure them with `costa bench runtime`.")
-    return _publish(table, _draw_runtimes, out / "fig-runtime")
+    return publish(table, _draw_runtimes, out / "fig-runtime")
 
 
 def fig_ablation(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
     """Accuracy of one view with a new random projection in each epoch, with one for all epochs, and with none."""
     rows = [({"projection": point.series}, point.cell) for point in paper.projection_points(datasets)]
-    return _publish(_accuracies(rows, "fig-ablation", results, seeds), _draw_ablation, out / "fig-ablation")
+    return publish(_accuracies(rows, "fig-ablation", results, seeds), _draw_ablation, out / "fig-ablation")
 
 
 def fig_ratio(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
     """Accuracy of one view against k/n, the rows of P for each node."""
     rows = [({"ratio": point.x}, point.cell) for point in paper.ratio_points(datasets)]
-    return _publish(_accuracies(rows, "fig-ratio", results, seeds), _draw_ratios, out / "fig-ratio")
+    return publish(_accuracies(rows, "fig-ratio", results, seeds), _draw_ratios, out / "fig-ratio")
 
 
 def fig_density(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
     """Accuracy of one view against the share of the entries of a very sparse P that are not zero."""
     rows = [({"density": point.x}, point.cell) for point in paper.density_points(datasets)]
-    return _publish(_accuracies(rows, "fig-density", results, seeds), _draw_densities, out / "fig-density")
+    return publish(_accuracies(rows, "fig-density", results, seeds), _draw_densities, out / "fig-density")
 
 
 FIGURES = {"ablation": fig_ablation, "ratio": fig_ratio, "density": fig_density}
@@ -137,7 +137,7 @@ def _draw_runtimes(table: Table) -> Figure:
         axes.locator_params(axis="x", nbins=5)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.yaxis.set_major_formatter("{x:,g}")
-        _plain(axes)
+        plain(axes)
     shown = [name for name in STYLES if name in handles]
     figure.legend([handles[name] for name in shown], shown, loc="outside right center", frameon=False)
     return figure
@@ -179,7 +179,7 @@ def _draw_ablation(table: Table) -> Figure:
     axes.set_ylabel(f"accuracy, % (the axis starts at {ticks[0]:g})")
     axes.set_xticks(range(len(datasets)), map(paper.title_of, datasets))
     axes.tick_params(axis="x", length=0)
-    _plain(axes)
+    plain(axes)
     axes.grid(visible=False, axis="x")
     figure.legend(loc="outside right center", frameon=False, title="random projection", alignment="left")
     return figure
@@ -230,7 +230,7 @@ def _draw_lines(table: Table, x: str) -> tuple[Figure, Axes]:
             lower, upper = zip(*((m - s, m + s) for m, s in zip(mean, std, strict=True)), strict=True)
             axes.fill_between(where, lower, upper, color=colour, alpha=0.15, linewidth=0)
     axes.set_ylabel("accuracy, %")
-    _plain(axes)
+    plain(axes)
     figure.legend(loc="outside right center", frameon=False)
     return figure, axes
 
@@ -247,7 +247,7 @@ def _canvas(table: Table, width: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _plain(axes: Axes) -> None:
+def plain(axes: Axes) -> None:
     """The look of the house: a pale grid behind the data, no box around them."""
     axes.grid(color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -259,7 +259,7 @@ def _floats(rows: Table, column: str) -> list[float]:
     return [math.nan if row[column] is None else row[column] for row in rows]
 
 
-def _publish(table: Table, draw: Callable[[Table], Figure], stem: Path) -> list[Path]:
+def publish(table: Table, draw: Callable[[Table], Figure], stem: Path) -> list[Path]:
     """The figure and its data."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     data = stem.with_suffix(".csv")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from costa.errors import InputError
 
 if TYPE_CHECKING:
+    import torch
+
     from costa.experiments.grid import Cell
 
 # What is imported here is imported by `costa --help`: the targets fetch what they need when they are made.
@@ -35,15 +37,34 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Setup:
+    """What a measurement is made with.
+
+    Attributes:
+        device: Where it computes.
+        jobs: Pieces at a time; as many as cores where it is not given, one on a GPU.
+        data_dir: Where benchmark graphs are.
+        announce: Hears of each piece that was measured.
+    """
+
+    device: torch.device
+    jobs: int | None = None
+    data_dir: Path | None = None
+    announce: Callable[[str], None] = lambda text: None
+
+
+@dataclass(frozen=True)
 class Target:
     """One line for a person, the cells whose runs it needs, and what makes its files from the store.
 
-    Where the store lacks what is needed, ``make`` raises an :class:`InputError` that names the command to measure it.
+    What is no run of a method, ``measure`` puts into the store where it is not there yet. Where the store lacks what is
+    needed, ``make`` raises an :class:`InputError` that names the command to measure it.
     """
 
     description: str
     make: Callable[[Request], list[Path]]
     cells: Callable[[Request], list[Cell]] = lambda request: []
+    measure: Callable[[Request, Setup], None] | None = None
 
 
 def check(names: Sequence[str], request: Request) -> None:
@@ -69,6 +90,14 @@ def cells(names: Sequence[str], request: Request) -> list[Cell]:
     ]
     order = list(dict.fromkeys(cell.dataset for cell in found))
     return sorted(dict.fromkeys(found), key=lambda cell: order.index(cell.dataset))
+
+
+def measure(names: Sequence[str], request: Request, setup: Callable[[], Setup]) -> None:
+    """Measure what the targets need that is no run, where the store lacks it; ``setup`` is made for those alone."""
+    check(names, request)
+    for name in names:
+        if (own := TARGETS[name].measure) is not None:
+            own(request, setup())
 
 
 def reproduce(names: Sequence[str], request: Request) -> list[Path]:
@@ -136,6 +165,18 @@ def _ablation_cells(request: Request) -> list[Cell]:
     ]
 
 
+def _bounds(request: Request) -> list[Path]:
+    from costa.experiments import bounds_page
+
+    return bounds_page.write(request)
+
+
+def _measure_bounds(request: Request, setup: Setup) -> None:
+    from costa.experiments import bounds
+
+    bounds.measure(request, setup)
+
+
 def _figure(name: str, description: str) -> Target:
     """A figure of points: ``figures.fig_NAME`` draws what ``paper.POINTS`` lists."""
 
@@ -157,6 +198,22 @@ def _figure(name: str, description: str) -> Target:
     return Target(description, make, asked)
 
 
+def _bias(name: str, description: str) -> Target:
+    """A figure of :mod:`costa.analysis`."""
+
+    def make(request: Request) -> list[Path]:
+        from costa.analysis import targets
+
+        return targets.make(name, request)
+
+    def measured(request: Request, setup: Setup) -> None:
+        from costa.analysis import targets
+
+        targets.PARTS[name].measure(request, setup)
+
+    return Target(description, make, measure=measured)
+
+
 TARGETS = {
     "table-main": Target(
         "WikiCS, Amazon and Coauthor graphs, into docs/results.md", _page("table-main"), _main_cells("main")
@@ -174,5 +231,13 @@ TARGETS = {
     "fig-ratio": _figure("ratio", "accuracy against k/n"),
     "fig-density": _figure("density", "accuracy against the density of a very sparse projection"),
     "fig-runtime": Target("seconds for 1,000 epochs against nodes, from `costa bench runtime`", _runtime),
+    "fig-bounds": Target(
+        "how well each sketch keeps the covariance, into docs/theory.md too", _bounds, measure=_measure_bounds
+    ),
+    "fig-bias-2d": _bias("fig-bias-2d", "one node of Cora in two dimensions, 500 augmentations"),
+    "fig-bias-distribution": _bias("fig-bias-distribution", "bias of every node, beside noise; and into docs/bias.md"),
+    "fig-bias-degree": _bias("fig-bias-degree", "bias against degree; and into docs/bias.md"),
+    "fig-degrees": _bias("fig-degrees", "degrees of the graphs and their power laws; and into docs/bias.md"),
+    "fig-counterexample": _bias("fig-counterexample", "contrast with and without bias; and into docs/bias.md"),
     "performance": Target("the tables of docs/performance.md, from `costa bench`", _performance),
 }

@@ -1,0 +1,205 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import beta
+
+from costa.augment import make_sketch
+from costa.augment.bounds import Guarantee, Statistics, gaussian_rows
+from costa.errors import InputError
+from costa.experiments import bounds, bounds_page, tables
+from costa.experiments.reproduce import Request, Setup
+from costa.graphs.synthetic import planted_partition
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A few draws, one spectrum, a small graph instead of Cora."""
+
+    def load(name, data_dir=None):
+        graph = planted_partition(60, 2, 8, seed=0)
+        graph.name = name
+        return graph
+
+    monkeypatch.setattr(bounds, "load_graph", load)
+    monkeypatch.setattr(bounds, "SPECTRA", {"flat": bounds.flat})
+    monkeypatch.setattr(bounds, "SKETCHES", {name: bounds.SKETCHES[name] for name in ("gaussian", "svd", "noise")})
+    for name, value in (("ROWS", (16,)), ("SMALL_ROWS", (4, 16)), ("DRAWS", 20), ("SMALL_DRAWS", 30)):
+        monkeypatch.setattr(bounds, name, value)
+    original = bounds.presets.resolve
+    monkeypatch.setattr(bounds.presets, "resolve", lambda *a, **k: original(*a, **k, epochs=1))
+
+
+def setup(said=None):
+    announce = (lambda text: None) if said is None else said.append
+    return Setup(torch.device("cpu"), jobs=1, announce=announce)
+
+
+class TestSpectra:
+    def test_they_are_what_they_are_called(self):
+        one, flat, dominant = (Statistics(make()) for make in bounds.SPECTRA.values())
+        assert one.stable_rank == pytest.approx(1, abs=1e-6)
+        assert flat.stable_rank == pytest.approx(16, rel=1e-5)
+        assert float(dominant.shares.max()) == pytest.approx(0.99, abs=1e-6)
+
+    def test_a_line_counts_its_own_draws(self):
+        h = bounds.rank_one()
+        line = bounds.measure_one("rank-one", "gaussian", 16, h, draws=50)
+        counts = {failed["eps"]: failed["count"] for failed in line["failures"]}
+        assert line["draws"] == 50
+        assert sorted(counts.values(), reverse=True) == list(counts.values())
+        # the median is an error that half of the draws exceed
+        assert [count >= 25 for eps, count in counts.items()] == [eps <= line["median"] for eps in counts]
+        guarantee = Guarantee(Statistics(h), make_sketch("gaussian", k=16, center=False))
+        assert line["proved_eps"] == guarantee.proved_eps(0.05)
+        assert [failed["stated"] for failed in line["failures"]] == [guarantee.stated(eps) for eps in bounds.EPS]
+
+    def test_noise_is_as_strong_as_h(self):
+        line = bounds.measure_one("flat", "noise", 0, 7 * bounds.flat(), draws=20)
+        assert line["rows"] == 200
+        assert line["measured_moment"] == pytest.approx(line["second_moment"], rel=0.1)
+
+
+class TestStore:
+    def test_what_is_there_is_not_measured_again(self, small, tmp_path):
+        request, said = Request(tmp_path, tmp_path / "docs" / "figures"), []
+        bounds.measure(request, setup(said))
+        folder = tmp_path / "experiments" / "bounds"
+        lines = {path.stem: path.read_text().splitlines() for path in folder.iterdir()}
+        assert {name: len(own) for name, own in lines.items()} == {"cora-centred": 4, "cora-uncentred": 4, "flat": 5}
+        assert json.loads(lines["cora-centred"][0])["settings"]["train.epochs"] == 1
+        assert said[0].startswith("training costa-sv on cora")
+        assert len(said) == 14
+        again = []
+        bounds.measure(request, setup(again))
+        assert again == []
+        (folder / "flat.jsonl").unlink()
+        bounds.measure(request, setup(again))
+        assert len(again) == 5
+
+    def test_the_target_from_the_store(self, small, costa, tmp_path):
+        out = tmp_path / "docs" / "figures"
+        arguments = ("reproduce", "fig-bounds", "--no-run", "--results", tmp_path, "--out", out)
+        missing = costa(*arguments)
+        assert missing.code == 2
+        assert "make them with `costa reproduce fig-bounds`" in missing.err
+        bounds.measure(Request(tmp_path), setup())
+        page = out.parent / "theory.md"
+        page.parent.mkdir()
+        page.write_text("\n".join(f"<!-- {name} -->\n<!-- end of {name} -->" for name in bounds_page.TABLES))
+        assert costa(*arguments).code == 0
+        assert sorted(path.name for path in out.iterdir()) == [f"fig-bounds.{kind}" for kind in ("csv", "png", "svg")]
+        for name, table in bounds_page.TABLES.items():
+            assert table(bounds.load(["cora"], tmp_path)) in page.read_text(), name
+
+
+class TestPage:
+    def line(self, **changed):
+        return bounds.measure_one("flat", "gaussian", 4, bounds.flat(), draws=20) | changed
+
+    def test_intervals_are_clopper_and_pearsons(self):
+        low, high = bounds_page.interval(3, 40)
+        assert (low, high) == pytest.approx((beta.ppf(0.025, 3, 38), beta.ppf(0.975, 4, 37)))
+
+    def test_a_false_statement_is_counted(self):
+        failed = {"eps": 0.1, "count": 20, "stated": 0.5, "proved": 1.0}
+        table = bounds_page.failures([self.line(failures=[failed, failed | {"count": 9}, failed | {"stated": 1.0}])])
+        row = next(line for line in table.splitlines() if line.startswith("| gaussian"))
+        assert "| 1 of 2 | flat spectrum, k = 4, ε = 0.1: 100.0% failed (83.2 to 100.0), stated 50.0% | 0 |" in row
+
+    def test_a_p_without_a_lemma_is_held_against_the_gaussian_one(self):
+        failed = {"eps": 0.5, "count": 0, "stated": None, "proved": 1.0}
+        for sketch, stated in (("countsketch", np.exp(-0.25 * 4 / 8)), ("selection as printed", None)):
+            (point,) = bounds_page.points([self.line(sketch=sketch, failures=[failed])])
+            assert point["stated"] == (stated if stated is None else pytest.approx(stated, rel=1e-4))
+
+
+class TestSurvey:
+    H = torch.randn(80, 6, generator=torch.Generator().manual_seed(0)) * torch.tensor([4.0, 2, 1, 1, 1, 1]) + 3
+
+    def test_it_is_about_the_centred_h(self):
+        found = bounds.survey(self.H, ["gaussian"], [8, 32])
+        centred = Statistics(self.H - self.H.mean(0))
+        assert (found.nodes, found.columns) == (80, 6)
+        assert found.largest == pytest.approx(centred.largest)
+        assert found.eps == pytest.approx(centred.largest / 4)
+        guarantee = Guarantee(centred, make_sketch("gaussian", k=32, center=False))
+        assert found.rows[1].proved_eps == pytest.approx(guarantee.proved_eps(0.05))
+        assert found.rows[1].q95 < found.rows[0].q95
+
+    def test_the_smallest_k_that_is_enough(self):
+        found = bounds.survey(self.H, ["gaussian"], [256, 16, 2048], eps=0.2)
+        assert [row.k for row in found.rows] == [16, 256, 2048]
+        enough = next(row.k for row in found.rows if row.q95 <= 0.2)
+        assert found.advice[0].startswith(
+            f"Take k = {enough} for gaussian: 95 of 100 draws keep the covariance within 0.2"
+        )
+        assert f"stated from k = {gaussian_rows(0.2, 0.05):,} on" in found.advice[0]
+
+    def test_where_no_k_is_enough_it_says_about_how_many_rows(self):
+        found = bounds.survey(self.H, ["countsketch"], [16], eps=0.1)
+        about = int(found.advice[0].split("about k = ")[1].split(" ")[0].replace(",", ""))
+        assert found.advice[0].startswith("None of these k is enough for countsketch: about k = ")
+        assert bounds.survey(self.H, ["countsketch"], [about], eps=0.1).rows[0].q95 == pytest.approx(0.1, rel=0.25)
+
+    def test_svd_says_its_k_exactly(self):
+        found = bounds.survey(self.H, ["svd"], [2], eps=0.1)
+        sigma = np.linalg.svd(self.H.numpy() - self.H.numpy().mean(0), compute_uv=False)
+        k = int((sigma**2 / (sigma**2).sum() > 0.1).sum())
+        assert found.advice[0].startswith(f"Take k = {k} for svd: it is the least that keeps the covariance within 0.1")
+        assert found.rows[0].draws == 1
+
+    def test_proved_rows_are_the_fewest(self):
+        known = Statistics(self.H)
+        for kind in ("gaussian", "rademacher", "selection"):
+            k = bounds.proved_rows(known, kind, 0.3)
+            proved = [Guarantee(known, make_sketch(kind, k=rows, center=False)).proved(0.3) for rows in (k - 1, k)]
+            assert proved[0] > 0.05 >= proved[1]
+
+    def test_bad_requests(self):
+        with pytest.raises(InputError, match="no k to choose"):
+            bounds.survey(self.H, ["noise"], [4])
+        with pytest.raises(InputError, match="above 0 and below 1"):
+            bounds.survey(self.H, ["gaussian"], [4], eps=1.5)
+        with pytest.raises(InputError, match="there is no sketch 'magic'"):
+            bounds.survey(self.H, ["magic"], [4])
+
+
+class TestCommand:
+    def test_digits(self, costa):
+        result = costa("bounds", "digits", "--raw", "--k", 16, "--k", 32, "--sketch", "selection", "--device", "cpu")
+        assert result.code == 0, result.err
+        lines = result.out.splitlines()
+        assert lines[0].startswith("digits: n = 1,797, d = 64, effective rank ")
+        rows = [line.split() for line in lines if line.strip().startswith("selection")]
+        assert [row[1] for row in rows] == ["16", "32"]
+        assert all(float(row[3]) < float(row[4]) < float(row[6]) < float(row[5]) for row in rows)
+        assert " for selection: " in lines[-1]
+
+    def test_a_folder_of_ones_own(self, costa, own_graph):
+        result = costa("bounds", own_graph, "--k", 8, "--device", "cpu")
+        assert result.code == 0, result.err
+        assert "n = 60, d = 512" in result.out
+
+    def test_a_run(self, costa, digits_run):
+        result = costa("bounds", "digits", "--run", digits_run, "--k", 8, "--device", "cpu")
+        assert result.code == 0, result.err
+        both = costa("bounds", "digits", "--run", digits_run, "--raw")
+        assert (both.code, "choose the graph's features or a model's vectors" in both.err) == (2, True)
+
+
+def test_the_page_is_what_the_store_gives(tmp_path):
+    root = Path(__file__).parents[2]
+    page = tmp_path / "theory.md"
+    committed = (root / "docs" / "theory.md").read_text(encoding="utf-8")
+    page.write_text(committed, encoding="utf-8")
+    lines = bounds.load(bounds.DATASETS, root / "results")
+    for name, table in bounds_page.TABLES.items():
+        tables.fill(page, name, table(lines))
+    assert page.read_text(encoding="utf-8") == committed
+    points = bounds_page.points(lines)
+    drawn = (root / "docs" / "figures" / "fig-bounds.csv").read_text(encoding="utf-8").splitlines()
+    assert len(drawn) == len(points) + 1
+    assert drawn[1].split(",")[:3] == ["cora-centred", "gaussian", "16"]
