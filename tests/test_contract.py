@@ -14,7 +14,10 @@ def test_names_of_commands():
     from costa.cli import app
 
     names = {command.callback.__name__ for command in app.registered_commands}
-    assert names == {"demo", "train", "probe", "embed", "datasets", "methods", "bench", "reproduce", "tune"}
+    assert names == {
+        "demo", "train", "probe", "embed", "report", "datasets", "methods", "tune", "bias", "bounds", "bench",
+        "reproduce",
+    }  # fmt: skip
 
 
 def test_names_of_methods():

@@ -3,7 +3,7 @@
 import json
 
 
-def test_demo_prints_a_table_draws_a_picture_and_says_where(costa, tmp_path):
+def test_demo_prints_a_table_draws_a_picture_writes_a_page_and_says_where(costa, tmp_path):
     out = tmp_path / "demo"
     result = costa("demo", "--out", out)
     assert result.code == 0, result.err
@@ -15,6 +15,9 @@ def test_demo_prints_a_table_draws_a_picture_and_says_where(costa, tmp_path):
     shown = next(line for line in result.out.splitlines() if "COSTA, two views" in line and "±" in line)
     assert f"{100 * rows['costa-mv']['ten_percent'][0]:.1f} ±" in shown
     assert (out / "digits-costa-mv-0" / "model.safetensors").exists()
+    page = out / "digits-costa-mv-0" / "report.html"
+    assert str(page) in result.out
+    assert "<h1>digits: COSTA, two views</h1>" in page.read_text()
 
 
 def test_demo_leaves_other_peoples_folders_alone(costa, tmp_path):

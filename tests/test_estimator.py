@@ -1,16 +1,30 @@
 """COSTA with scikit-learn's face."""
 
 import copy
+import logging
+import pickle
 
+import joblib
+import networkx
 import numpy as np
+import pandas
 import pytest
+import scipy.sparse
 import torch
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+from torch_geometric.data import Data
 
-from costa import COSTA, linear_probe
+from costa import COSTA, linear_probe, load_graph
 from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
+from costa.methods.costa import CostaSV
 
 SMALL = {"encoder.width": 16, "head.width": 16}
 
@@ -20,11 +34,17 @@ def graph():
     return planted_partition(300, 3, 30, seed=0)
 
 
+@pytest.fixture(scope="module")
+def fitted(graph):
+    return COSTA(epochs=2, settings=SMALL).fit(graph)
+
+
 @pytest.mark.parametrize("views", [1, 2])
 def test_vectors_beat_the_raw_features(graph, views):
-    z = COSTA(views=views, epochs=60).fit_transform(graph)
+    z = COSTA(views=views, epochs=40, settings={"encoder.width": 64}).fit_transform(graph)
     assert z.dtype == np.float32
-    assert linear_probe(z, graph.y).accuracy.mean > linear_probe(graph.x, graph.y).accuracy.mean + 0.1
+    ours, raw = (linear_probe(vectors, graph.y, repeats=5).accuracy.mean for vectors in (z, graph.x))
+    assert ours > raw + 0.1
 
 
 def test_a_seed_fixes_the_vectors_and_the_global_generators_are_left_alone(graph):
@@ -36,43 +56,221 @@ def test_a_seed_fixes_the_vectors_and_the_global_generators_are_left_alone(graph
     np.testing.assert_array_equal(numpy_before, np.random.get_state()[1])  # noqa: NPY002
 
 
+def test_fit_transform_is_fit_and_then_transform(graph, fitted):
+    np.testing.assert_array_equal(clone(fitted).fit_transform(graph), fitted.transform(graph))
+
+
 def test_parameters_are_scikit_learns(graph):
     model = COSTA(views=2, epochs=4, settings=SMALL, seed=3)
     assert model.get_params() == {"views": 2, "epochs": 4, "settings": SMALL, "seed": 3, "device": "auto"}
     assert clone(model).set_params(seed=5).seed == 5
     with pytest.raises(NotFittedError):
         model.transform(graph)
+    with pytest.raises(NotFittedError):
+        model.get_feature_names_out()
 
 
-def test_a_graph_that_changed_is_read_anew(graph):
+class OfRows(COSTA):
+    """A table's rows as the nodes of a graph without an edge: what scikit-learn's checks can be run on."""
+
+    def fit(self, X, y=None):
+        return super().fit(_without_edges(X))
+
+    def fit_transform(self, X, y=None):
+        return super().fit_transform(_without_edges(X))
+
+    def transform(self, X):
+        return super().transform(_without_edges(X))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        return tags
+
+
+def _without_edges(rows):
+    if scipy.sparse.issparse(rows):
+        raise TypeError("sparse data was given, and a dense table is needed")
+    return np.empty((0, 2), dtype=np.int64), rows
+
+
+OWN_WORDS = "it is refused in the package's own words, not in scikit-learn's"
+DOES_NOT_APPLY = {
+    "check_n_features_in_after_fitting": OWN_WORDS,
+    "check_complex_data": OWN_WORDS,
+    "check_estimators_empty_data_messages": OWN_WORDS,
+    "check_fit2d_1sample": OWN_WORDS,
+    "check_fit2d_predict1d": OWN_WORDS,
+    "check_dtype_object": "an array of objects is refused even where all of them are numbers",
+    "check_transformer_data_not_an_array": "features are an array, a scipy matrix or a frame, nothing that looks alike",
+    "check_methods_subset_invariance": "it transforms node by node, and a graph has at least two",
+}
+
+
+def test_scikit_learns_own_checks():
+    ended = check_estimator(
+        OfRows(epochs=1, settings=SMALL, device="cpu"),
+        expected_failed_checks=DOES_NOT_APPLY,
+        on_fail=None,
+        on_skip=None,
+    )
+    named = {
+        status: [r["check_name"] for r in ended if r["status"] == status] for status in ("passed", "failed", "xfail")
+    }
+    assert named["failed"] == []
+    assert sorted(named["xfail"]) == sorted(DOES_NOT_APPLY)
+    assert len(named["passed"]) >= 35
+
+
+def test_scikit_learn_is_told_that_a_graph_is_no_table():
+    assert not get_tags(COSTA()).input_tags.two_d_array
+
+
+def test_a_graph_that_changed_is_read_anew(graph, fitted):
     changed = graph.clone()
-    model = COSTA(epochs=2, settings=SMALL).fit(changed)
-    before = model.transform(changed)
+    before = fitted.transform(changed)
     changed.x = changed.x.flip(0)
-    assert not np.array_equal(model.transform(changed), before)
+    assert not np.array_equal(fitted.transform(changed), before)
 
 
-def test_a_new_graph_with_the_same_features(graph):
-    model = COSTA(epochs=2, settings=SMALL).fit(graph)
-    assert model.transform(planted_partition(50, 3, 30, seed=1)).shape == (50, 16)
-    with pytest.raises(InputError, match="has 7 features, and the model was fitted on 30"):
-        model.transform(planted_partition(50, 3, 7, seed=1))
+def test_a_new_graph_with_the_same_features(fitted):
+    assert fitted.transform(planted_partition(50, 3, 30, seed=1)).shape == (50, 16)
 
 
-def test_a_fitted_model_can_be_copied(graph):
-    model = COSTA(epochs=2, settings=SMALL).fit(graph)
-    np.testing.assert_array_equal(copy.deepcopy(model).transform(graph), model.transform(graph))
+def test_a_new_graph_does_not_change_what_was_learnt(graph, fitted):
+    before = fitted.transform(graph)
+    other = planted_partition(50, 3, 30, seed=1)
+    other.x = 100 * other.x
+    fitted.transform(other)
+    np.testing.assert_array_equal(fitted.transform(graph), before)
+
+
+def test_a_graph_with_other_features_is_one_sentence(fitted):
+    with pytest.raises(InputError, match=r"has 7 features, and the model was fitted on 30; give .* the same order"):
+        fitted.transform(planted_partition(50, 3, 7, seed=1))
+
+
+def test_a_graph_without_features_is_one_sentence(graph, fitted):
+    says = r"has 33 features \(as many as are made for a graph that brings none\), and the model was fitted on 30"
+    for bare in Data(edge_index=graph.edge_index, num_nodes=300), graph.edge_index.numpy():
+        with pytest.raises(InputError, match=says):
+            fitted.transform(bare)
+
+
+def test_without_features_they_are_made_from_the_edges_of_each_graph(graph):
+    model = COSTA(epochs=2, settings=SMALL).fit(Data(edge_index=graph.edge_index, num_nodes=300))
+    other = planted_partition(250, 3, 2, seed=1)
+    assert model.transform(Data(edge_index=other.edge_index, num_nodes=250)).shape == (250, 16)
+
+
+def test_every_way_in_gives_the_same_vectors(graph, fitted):
+    x, edges = graph.x.numpy(), graph.edge_index.numpy()
+    adjacency = scipy.sparse.coo_array((np.ones(edges.shape[1]), edges), shape=(300, 300)).tocsr()
+    linked = networkx.Graph()
+    linked.add_nodes_from((i, {f"f{j}": float(v) for j, v in enumerate(row)}) for i, row in enumerate(x))
+    linked.add_edges_from(edges.T.tolist())
+    frames = pandas.DataFrame({"source": edges[0], "target": edges[1]}), pandas.DataFrame(x).assign(id=range(300))
+    z = fitted.transform(graph)
+    for given in (adjacency, x), (edges, x), linked, frames:
+        np.testing.assert_allclose(fitted.transform(given), z, atol=1e-6)
+
+
+def test_columns_have_names_and_rows_have_ids(graph, fitted):
+    assert fitted.get_feature_names_out()[[0, 15]].tolist() == ["costa0", "costa15"]
+    edges = pandas.DataFrame({"source": ["bob", "eve"], "target": ["eve", "ada"]})
+    features = pandas.DataFrame({"id": ["ada", "bob", "eve"], "age": [31.0, 40.0, 25.0], "height": [1.7, 1.8, 1.6]})
+    model = COSTA(epochs=1, settings=SMALL).set_output(transform="pandas")
+    for frame in model.fit_transform((edges, features)), model.transform((edges, features)):
+        assert frame.index.tolist() == ["ada", "bob", "eve"]
+        assert frame.columns.tolist() == model.get_feature_names_out().tolist()
+    assert isinstance(clone(model).fit_transform((edges, features)), pandas.DataFrame)
+    with config_context(transform_output="pandas"):
+        assert fitted.transform(graph).index.tolist() == list(range(300))
+    assert isinstance(fitted.transform(graph), np.ndarray)
+
+
+def test_a_pipeline_takes_labels_that_are_there_for_some(graph):
+    y = graph.y.numpy().copy()
+    y[30:] = -1
+    model = make_pipeline(
+        COSTA(epochs=40, settings={"encoder.width": 64}), SelfTrainingClassifier(LogisticRegression(C=100))
+    )
+    found = model.fit(graph, y).predict(graph)
+    assert (found[30:] == graph.y.numpy()[30:]).mean() > 0.7
+    assert model.predict(planted_partition(50, 3, 30, seed=0)).shape == (50,)
+
+
+def test_labels_are_not_looked_at(graph, fitted):
+    shuffled = graph.clone()
+    shuffled.y = graph.y.flip(0)
+    given = COSTA(epochs=2, settings=SMALL).fit(shuffled, np.arange(300))
+    np.testing.assert_array_equal(given.transform(graph), fitted.transform(graph))
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_fitted_model_can_be_copied_and_pickled(graph, fitted, again):
+    copied = again(fitted)
+    np.testing.assert_array_equal(copied.transform(graph), fitted.transform(graph))
+    assert copied.get_params() == fitted.get_params()
+    assert copied.choices_ == fitted.choices_
+
+
+def test_joblib_keeps_a_model(graph, fitted, tmp_path):
+    joblib.dump(fitted, tmp_path / "model.joblib")
+    np.testing.assert_array_equal(joblib.load(tmp_path / "model.joblib").transform(graph), fitted.transform(graph))
+
+
+def test_a_model_that_is_not_fitted_can_be_pickled():
+    assert pickle.loads(pickle.dumps(COSTA(seed=4))).seed == 4
+
+
+def test_choices_are_explained(graph, caplog):
+    with caplog.at_level(logging.INFO, logger="costa.estimator"):
+        model = COSTA(epochs=1, settings=SMALL).fit(graph)
+    assert model.choices_ == [
+        "features.scaling = standard: the features are measurements, each on a scale of its own",
+    ]
+    assert [record.getMessage() for record in caplog.records] == [f"{line}." for line in model.choices_]
+    assert model.origins_["features.scaling"] == "graph"
+
+
+def test_what_is_given_is_not_a_choice(graph):
+    model = COSTA(epochs=1, settings=SMALL | {"features.scaling": "none"}).fit(graph)
+    assert model.choices_ == []
+    assert model.settings_.features.scaling == "none"
+
+
+def test_tuned_settings_are_named():
+    (line,) = COSTA(epochs=1).fit(load_graph("digits")).choices_[1:]
+    assert "encoder.width = 128" in line
+    assert line.endswith("tuned on digits")
+
+
+def test_vectors_that_all_point_one_way_are_said_aloud(graph, caplog):
+    flat = graph.clone()
+    flat.x = torch.ones(300, 30) + 1e-6 * graph.x
+    flat.edge_index = torch.empty(2, 0, dtype=torch.long)
+    COSTA(epochs=1, settings=SMALL | {"features.scaling": "none"}).fit(flat)
+    assert "point the same way" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
-        ({"views": 3}, "1 or 2"),
+        ({"views": 3}, "views = 3 is out of range: 1 or 2"),
+        ({"views": True}, "views = True is out of range"),
+        ({"views": [1]}, "views = .1. is out of range"),
         ({"device": "tpu"}, "unknown device"),
         ({"settings": {"loss.taus": 1}}, "did you mean loss.tau"),
+        ({"settings": {"loss.tau": "warm"}}, "'warm' is not a number"),
+        ({"settings": ["loss.tau"]}, "settings must be a dictionary .* not a list"),
+        ({"settings": {"sketch.density": 0.5}}, "sketch.density was set, but it belongs to sketch.kind = sparse"),
         ({"epochs": 0}, "at least 1"),
+        ({"epochs": "many"}, "'many' is not a whole number"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**70}, "seed"),
+        ({"seed": "one"}, "seed = 'one' is not a whole number"),
+        ({"seed": None}, "seed = None is not a whole number"),
     ],
 )
 def test_wrong_parameters_are_one_sentence(graph, parameters, says):
@@ -80,6 +278,15 @@ def test_wrong_parameters_are_one_sentence(graph, parameters, says):
         COSTA(**parameters).fit(graph)
 
 
-def test_something_that_is_no_graph_is_one_sentence():
-    with pytest.raises(InputError, match="torch_geometric"):
-        COSTA().fit(np.ones((4, 3)))
+@pytest.mark.parametrize("given", [None, 3, object()])
+def test_something_that_is_no_graph_is_one_sentence(given):
+    with pytest.raises(InputError, match="no graph that costa knows"):
+        COSTA().fit(given)
+
+
+@pytest.mark.parametrize(("part", "epochs"), [("loss", 0), ("embed", 2)])
+def test_a_training_that_diverges_is_one_sentence(graph, monkeypatch, part, epochs):
+    original = getattr(CostaSV, part)
+    monkeypatch.setattr(CostaSV, part, lambda self, graph: original(self, graph) * float("nan"))
+    with pytest.raises(InputError, match=f"the training diverged after {epochs} epochs; lower train.lr"):
+        COSTA(epochs=2, settings=SMALL).fit(graph)

@@ -22,7 +22,7 @@ from costa.experiments.reproduce import TARGETS
 if TYPE_CHECKING:
     from costa.bench.measure import Row
     from costa.experiments.grid import Done
-    from costa.experiments.reproduce import Request
+    from costa.experiments.reproduce import Request, Setup
     from costa.experiments.tune import Ended
     from costa.training import Report
 
@@ -34,10 +34,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Node embeddings without labels: COSTA contrasts sketches of a graph neural network's features.",
     epilog="Start with `costa demo`, then `costa train cora`. GRAPH is a name from `costa datasets`, or a folder with"
-    " edges.csv and features.npy|csv (names win: ./cora is the folder).",
+    " edges.csv and features.npy|csv (names win: ./cora is the folder); or name files by --edges, --features, --nodes.",
 )
 
-GraphArgument = Annotated[str, typer.Argument(metavar="GRAPH", help="A name from `costa datasets`, or a folder.")]
+GraphArgument = Annotated[
+    str,
+    typer.Argument(metavar="GRAPH", help="A name from `costa datasets`, a folder, or a file that holds a graph."),
+]
+OptionalGraph = Annotated[
+    str | None,
+    typer.Argument(metavar="GRAPH", help="A name from `costa datasets`, a folder, or a file that holds a graph."),
+]
+EdgesFile = Annotated[
+    Path | None,
+    typer.Option("--edges", help="Instead of GRAPH, a file of edges: .csv, .tsv, .parquet, .npz or .graphml."),
+]
+FeaturesFile = Annotated[
+    Path | None, typer.Option("--features", help="With --edges, the features: .npy, .npz, .csv, .tsv, .parquet.")
+]
+NodesFile = Annotated[
+    Path | None, typer.Option("--nodes", help="With --edges, the ids and labels: .csv, .tsv, .parquet.")
+]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `costa train` wrote.")]
 DataDir = Annotated[
     Path | None,
@@ -83,11 +100,11 @@ def _options(
 ) -> None: ...
 
 
-@app.command(short_help="A table and a picture, no download.")
+@app.command(short_help="A table, a picture and a page, no download.")
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the picture, the numbers and the models go.")] = Path("costa-demo"),
+    out: Annotated[Path, typer.Option(help="Where the page, the numbers and the models go.")] = Path("costa-demo"),
 ) -> None:
-    """Train and judge COSTA on the embedded digits graph: a table and a picture in under a minute, no download."""
+    """Train and judge COSTA on the embedded digits graph: a table, a picture and a page, no download."""
     from costa import demo as room
 
     began = time.perf_counter()
@@ -105,14 +122,18 @@ def demo(
         f" {room.SEEDS} seeds × {room.SPLITS} splits. NMI says how well k-means, which sees no label, finds the ten"
         f" digits, over {room.SEEDS} seeds. The untrained GCN has random weights and is a strong floor."
     )
-    _say(f"\nPicture   {out / room.PICTURE}\nNumbers   {out / room.RESULTS}")
-    _say(f"Models    {out}/digits-*/   (try: costa probe {out}/digits-costa-mv-0)")
+    _say(f"\nPage      {out / room.REPORT}   (open it in a browser)")
+    _say(f"Picture   {out / room.PICTURE}\nNumbers   {out / room.RESULTS}")
+    _say(f"Models    {out}/digits-*/   (try: costa probe {out / room.REPORTED})")
     _say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora")
 
 
 @app.command(short_help="Learn vectors for a graph's nodes.")
 def train(
-    graph: GraphArgument,
+    graph: OptionalGraph = None,
+    edges: EdgesFile = None,
+    features: FeaturesFile = None,
+    nodes: NodesFile = None,
     method: Annotated[str, typer.Option(help="A name from `costa methods`.")] = "costa-sv",
     out: Annotated[
         Path | None,
@@ -151,20 +172,25 @@ def train(
     results: Annotated[
         Path | None, typer.Option(help="Also add the run to RESULTS/METHOD/DATASET.jsonl, the store of results.")
     ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(help="Also write loss, health and vectors into this folder, for TensorBoard.")
+    ] = None,
 ) -> None:
     """Learn vectors for the nodes of a graph; write a RUN folder; judge the vectors where there are labels."""
     if seed is not None and seeds is not None:
         raise InputError("--seed and --seeds were both given; choose one run or several.")
-    from costa import many, runs, settings, training
+    from costa import choosing, many, runs, settings, training
+    from costa import tensorboard as board
     from costa.experiments import presets, store
-    from costa.graphs import load_graph
+    from costa.graphs import load_graph, name_files
     from costa.methods import get_method
 
     chosen = get_method(method)
     where = training.resolve_device(device)
     if deterministic:
         training.make_deterministic()
-    data = load_graph(graph, data_dir=data_dir)
+    spec = name_files(graph, edges, features, nodes)
+    data = load_graph(spec, data_dir=data_dir)
     given = settings.parse_assignments(set_ or [])
     resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, given_by="--set", epochs=epochs)
     wanted = range(seeds) if seeds is not None else [seed or 0]
@@ -173,9 +199,13 @@ def train(
         runs.claim(folder, method, data, s, resume=resume, fresh_is_fine=seeds is not None)
     if results is not None:
         results.mkdir(parents=True, exist_ok=True)
+    if tensorboard is not None:
+        board.check()
     _print_settings(resolved, f"{chosen.title} on {runs.describe(data)}, on {where}")
+    for line in choosing.explain(resolved, data):
+        _say(f"Chosen: {line}.")
 
-    job = runs.Job(data, graph, method, resolved, where, probe=not no_probe, resume=resume, announce=_say)
+    job = runs.Job(data, spec, method, resolved, where, probe=not no_probe, resume=resume, announce=_say)
     complete = {s for s, folder in folders.items() if runs.is_complete(folder, probe=not no_probe)}
     single = folders[wanted[0]] if len(folders) == 1 else None
     label = f"seed {wanted[0]}" if single else f"{len(folders)} seeds"
@@ -188,6 +218,8 @@ def train(
             _print_run(metrics, folders[s])
             if results is not None and s not in complete and metrics["status"] != "interrupted":
                 store.append(results, metrics, settings.flatten(resolved.values))
+            if tensorboard is not None:
+                board.write(folders[s], tensorboard, data)
     if len(collected) > 1:
         for protocol, (mean, pairs) in runs.pair_scores(collected).items():
             line = f"{protocol:<16} mean over {len(collected)} seeds × all splits {100 * mean:.1f}"
@@ -232,21 +264,32 @@ def probe(
 @app.command(short_help="Vectors for a graph, old or new.")
 def embed(
     run: RunArgument,
-    graph: GraphArgument,
     out: Annotated[Path, typer.Option(help="Where the vectors go: a name ending in .npy, .csv or .parquet.")],
+    graph: OptionalGraph = None,
+    edges: EdgesFile = None,
+    features: FeaturesFile = None,
+    nodes: NodesFile = None,
     device: Device = "auto",
     data_dir: DataDir = None,
 ) -> None:
     """Vectors from a trained model, for its own graph or another with the same feature columns in the same order."""
     from costa import runs, training
-    from costa.graphs import load_graph
+    from costa.graphs import load_graph, name_files
 
     model = runs.load_model(run, training.resolve_device(device))
-    data = load_graph(graph, data_dir=data_dir)
+    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir)
     runs.check_vector_path(out)
     z = runs.embed(model, run, data)
     runs.write_vectors(out, z, data.get("node_ids"))
     _say(f"{out}: {z.shape[0]:,} nodes × {z.shape[1]}")
+
+
+@app.command(short_help="A run as one page.")
+def report(run: RunArgument, data_dir: DataDir = None) -> None:
+    """Write RUN/report.html: scores, curves and a map of the nodes, in one file that opens without a network."""
+    from costa.report import write_report
+
+    _say(f"{write_report(run, data_dir, _say)}: open it in a browser")
 
 
 @app.command(short_help="The graphs known by name.")
@@ -280,7 +323,10 @@ def methods() -> None:
 
 @app.command(short_help="Search settings by validation.")
 def tune(
-    graph: GraphArgument,
+    graph: OptionalGraph = None,
+    edges: EdgesFile = None,
+    features: FeaturesFile = None,
+    nodes: NodesFile = None,
     method: Annotated[str, typer.Option(help="A name from `costa methods`.")] = "costa-sv",
     trials: Annotated[int, typer.Option(min=1, help="Go on until the study holds so many.")] = 100,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Initialisations of a trial.")] = 2,
@@ -309,12 +355,12 @@ def tune(
     """
     from costa import runs, training
     from costa.experiments import tune as room
-    from costa.graphs import load_graph
+    from costa.graphs import load_graph, name_files
     from costa.methods import get_method
 
     until = time.monotonic() + timeout if timeout is not None else float("inf")
     chosen, where = get_method(method), training.resolve_device(device)
-    data = load_graph(graph, data_dir=data_dir)
+    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir)
     job = room.Job(data, chosen, where, epochs=epochs, seeds=seeds, splits=splits, until=until)
     path = study or Path("tuning") / f"{method}-{data.name}.log"
     opened = room.open_study(path, job, starts=try_ or [])
@@ -332,6 +378,93 @@ def tune(
     if finalists:
         for written in room.write_presets(job, opened, finalists, final_seeds, out):
             _say(str(written))
+
+
+@app.command(short_help="How much augmentation distorts a graph.")
+def bias(
+    graph: GraphArgument,
+    edge_rate: Annotated[float, typer.Option(help="The probability that an edge is dropped.")] = 0.3,
+    mask_rate: Annotated[float, typer.Option(help="The probability that an attribute is masked.")] = 0.3,
+    draws: Annotated[int, typer.Option(min=2, help="Augmented graphs to take the mean over.")] = 500,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the picture and each node's numbers go [default: bias-GRAPH].")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="The encoder of this RUN folder [default: a GCN with random weights].")
+    ] = None,
+    device: Device = "auto",
+    data_dir: DataDir = None,
+) -> None:
+    """How much dropping edges and masking attributes at these rates would distort a graph's vectors, by degree.
+
+    The bias of a node is how far the mean of its augmented vectors lies from its own; what is random in the draws is
+    taken off.
+    """
+    from costa import runs, training
+    from costa.analysis import report
+    from costa.graphs import load_graph
+
+    where = training.resolve_device(device)
+    data = load_graph(graph, data_dir=data_dir)
+    model = report.trained(run, data, where) if run else report.untrained(data, where)
+    _say(f"{runs.describe(data)}; {model.title if run is None else run}, {draws} draws on {where}\n")
+    with console.status(f"{draws} draws of each augmentation"):
+        found = report.distortion(model, data, edge_rate=edge_rate, mask_rate=mask_rate, draws=draws)
+    _say("Median bias of the nodes of a degree, in percent of a vector's length")
+    table = Table(box=None)
+    for column in ("degree", "nodes", *(report.COLUMNS[name] for name in found.biases)):
+        table.add_column(column, justify="right")
+    for row in found.table():
+        table.add_row(*row)
+    console.print(table)
+    _say(f"\n{found.conclusion()}\n")
+    for path in report.write(found, data, out or Path(f"bias-{data.name}")):
+        _say(str(path))
+
+
+@app.command(short_help="What k buys on a graph.")
+def bounds(
+    graph: GraphArgument,
+    k: Annotated[
+        list[int] | None, typer.Option(min=1, help="Rows of the sketch; again for more [default: 64, 256, 1024].")
+    ] = None,
+    sketch: Annotated[
+        list[str] | None, typer.Option(help="A sketch's name; again for more [default: gaussian].")
+    ] = None,
+    eps: Annotated[
+        float | None, typer.Option(help="The error to stay below [default: a quarter of the largest eigenvalue].")
+    ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="The graph's features, not those of an untrained encoder.")
+    ] = False,
+    run: Annotated[Path | None, typer.Option(help="A RUN folder: the vectors of its model.")] = None,
+    device: Device = "auto",
+    data_dir: DataDir = None,
+) -> None:
+    """How well a sketch of k rows keeps the covariance of this graph's features, and which k to take.
+
+    All errors are ‖HᵀH − H̃ᵀH̃‖₂ as a share of the trace of HᵀH, H without its mean.
+    """
+    if raw and run is not None:
+        raise InputError("--raw and --run were both given; choose the graph's features or a model's vectors.")
+    from costa import training
+    from costa.experiments import bounds as room
+    from costa.graphs import load_graph
+
+    where = training.resolve_device(device)
+    data = load_graph(graph, data_dir=data_dir)
+    h = room.features_of(data, where, raw=raw, run=run)
+    found = room.survey(h, sketch or ["gaussian"], k or [64, 256, 1024], eps)
+    _say(f"{data.name}: n = {found.nodes:,}, d = {found.columns:,}, effective rank {found.effective_rank:.1f}")
+    _say(f"largest eigenvalue: {found.largest:.3f} of the trace, which is the error of a sketch that is zero\n")
+    table = Table(box=None)
+    for column in ("sketch", "k", "draws", "median", "95% below", "lemma, 95%", "proved, 95%"):
+        table.add_column(column, justify="left" if column == "sketch" else "right")
+    for row in found.rows:
+        errors = (_number(value, ".3f") for value in (row.median, row.q95, row.stated_eps, row.proved_eps))
+        table.add_row(row.sketch, f"{row.k:,}", str(row.draws), *errors)
+    console.print(table)
+    _say("\n" + "\n".join(found.advice))
 
 
 @app.command(short_help="Time and memory beside plain twins.")
@@ -378,7 +511,7 @@ def bench(
     short_help="The paper's tables and figures.",
     help="Make what the paper shows: train the runs that the store of results lacks, then write tables and figures from"
     " it. Interrupted, the same command goes on.\n\n\b\n"
-    + "\n".join(f"{name:<15} {target.description}" for name, target in TARGETS.items()),
+    + "\n".join(f"{name:<21} {target.description}" for name, target in TARGETS.items()),
 )
 def reproduce(
     target: Annotated[list[str], typer.Argument(metavar="TARGET", help="From the list above.")],
@@ -404,6 +537,7 @@ def reproduce(
     room.check(target, request)
     if not no_run:
         _fill(target, request, device, jobs, data_dir)
+        room.measure(target, request, lambda: _setup(device, jobs, data_dir))
     for path in room.reproduce(target, request):
         _say(str(path))
 
@@ -439,6 +573,13 @@ def _fill(target: list[str], request: Request, device: str, jobs: int | None, da
     except KeyboardInterrupt:
         _say(f"Stopped after {done} of {total} runs. They are in {request.results}; the same command goes on.")
         raise typer.Exit(130) from None
+
+
+def _setup(device: str, jobs: int | None, data_dir: Path | None) -> Setup:
+    from costa import training
+    from costa.experiments.reproduce import Setup
+
+    return Setup(training.resolve_device(device), jobs, data_dir, _say)
 
 
 def _ending(collected: list[dict[str, Any]]) -> str:

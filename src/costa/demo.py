@@ -1,4 +1,4 @@
-"""``costa demo``: the embedded digits graph, from nothing to a table and a picture, in under a minute."""
+"""``costa demo``: the embedded digits graph, from nothing to a table, a picture and a page, in about a minute."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from costa.experiments.presets import resolve
 from costa.graphs import load_graph
 from costa.methods import get_method
 from costa.probe import cluster
+from costa.report import PAGE, write_report
 
 METHODS = ("raw", "untrained", "costa-mv")
 SEEDS, SPLITS = 3, 20
 RESULTS, PICTURE = "demo.json", "digits.png"
+REPORTED = "digits-costa-mv-0"
+"""The run that the page is about."""
+REPORT = f"{REPORTED}/{PAGE}"
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Row:
 
 
 def run(out: Path, report: Callable[[str], None]) -> list[Row]:
-    """Train and judge the three on digits; write ``demo.json``, ``digits.png`` and the RUN folders into ``out``."""
+    """Train and judge the three on digits; write numbers, picture, RUN folders and one run's page into ``out``."""
     if out.exists() and not (out / RESULTS).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} exists and is not an earlier demo; choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
@@ -50,6 +54,8 @@ def run(out: Path, report: Callable[[str], None]) -> list[Row]:
         pictures[rows[-1].title] = vectors[0]
     report("drawing the three maps")
     draw_maps(pictures, graph.y, out / PICTURE)
+    report(f"writing the page of {REPORTED}")
+    write_report(out / REPORTED)
     (out / RESULTS).write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
     return rows
 
@@ -57,7 +63,7 @@ def run(out: Path, report: Callable[[str], None]) -> list[Row]:
 def _train(name: str, graph: Data, seed: int, out: Path) -> Tensor:
     folder = out / f"digits-{name}-{seed}"
     resolved = resolve(get_method(name), graph)
-    job = runs.Job(graph, "digits", name, resolved, torch.device("cpu"), probe=False)
+    job = runs.Job(graph, "digits", name, resolved, torch.device("cpu"), probe=folder.name == REPORTED)
     runs.execute(job, folder, seed)
     return runs.load_embeddings(folder)
 

@@ -1,39 +1,70 @@
-"""COSTA with scikit-learn's face: ``fit``, ``transform``, ``get_params``."""
+"""COSTA with scikit-learn's face: ``fit``, ``transform``, ``get_params``; and ``save`` and ``load``."""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+import torch
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
-from costa import training
+from costa import health, saving, training
+from costa.choosing import explain
 from costa.errors import InputError
 from costa.experiments.presets import resolve
-from costa.graphs.checks import check_graph
+from costa.graphs import as_graph
+from costa.graphs.structure import COLUMNS
 from costa.methods import get_method
+from costa.methods.base import Method
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+logger = logging.getLogger(__name__)
+
+METHODS = {1: "costa-sv", 2: "costa-mv"}
+"""By the number of views."""
 
 
-class COSTA(TransformerMixin, BaseEstimator):
+class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Node embeddings without labels: a GCN trained by contrasting sketches of its own features.
 
-    Settings that are not given are the method's defaults, what the graph suggests, or a benchmark's tuned ones.
+    A graph is whatever :func:`costa.graphs.as_graph` takes: a PyG ``Data``, a NetworkX graph, a tuple of a scipy
+    adjacency matrix (or an edge array, or a frame) and features, a name or a path.
+
+    Settings that are not given are the method's defaults, what the graph suggests, or a benchmark's tuned ones; the
+    logger ``costa.estimator`` says at level INFO what was chosen and why.
 
     Args:
-        views: 1 contrasts the sketch with itself; 2 contrasts two augmented views of the graph.
+        views: 1 contrasts the sketch with itself; 2 contrasts two augmented views of the graph, which takes longer and
+            does better on most graphs that were not tuned on.
         epochs: Passes over the graph; None for the default.
         settings: Any other setting by its dotted key, such as ``{"sketch.ratio": 0.25, "loss.tau": 0.4}``.
         seed: Of the weights and of everything random in training.
         device: ``auto``, ``cpu`` or ``cuda``.
+
+    Attributes:
+        settings_: Every setting that it was fitted with.
+        origins_: Where each came from, by its dotted key.
+        choices_: What was chosen from the graph and why, a line each.
+        n_features_in_: The number of feature columns.
+        method_: The trained method, a ``torch.nn.Module``; ``method_.encoder`` is the GCN.
 
     >>> from costa import COSTA, load_graph
     >>> graph = load_graph("digits")
     >>> COSTA(views=1, epochs=2).fit_transform(graph).shape
     (1797, 128)
     """
+
+    _about: saving.About
+    """What ``config.json`` says of the model."""
 
     def __init__(
         self,
@@ -50,32 +81,133 @@ class COSTA(TransformerMixin, BaseEstimator):
         self.seed = seed
         self.device = device
 
-    def fit(self, graph: Data, y: None = None) -> COSTA:
-        """Train on a graph; labels, if it has any, are not looked at."""
-        if self.views not in (1, 2):
-            raise InputError(f"views = {self.views!r} is out of range: 1 or 2.")
-        check_graph(graph)
-        method = get_method("costa-sv" if self.views == 1 else "costa-mv")
-        resolved = resolve(method, graph, given=self.settings or {}, epochs=self.epochs)
-        built = training.build(method, resolved.values, graph, self.seed, training.resolve_device(self.device))
-        outcome = training.train(built, graph, resolved.values.train)
-        if outcome.status == "diverged":
-            raise InputError(
-                f"the loss was not finite at epoch {outcome.epochs + 1}; lower train.lr or raise loss.tau."
-            )
-        self.settings_ = resolved.values
-        self.n_features_in_ = graph.num_features
-        built.forget()
-        self.method_ = built
+    def fit(self, graph: Any, y: Any = None) -> COSTA:
+        """Train on a graph; labels, the graph's or ``y``, are not looked at."""
+        self._fit(as_graph(graph))
         return self
 
-    def transform(self, graph: Data) -> np.ndarray:
-        """The vectors (n × d, float32) of the graph it was fitted on, or of another with the same features."""
+    def fit_transform(self, graph: Any, y: Any = None) -> np.ndarray:
+        """Train on a graph, and return its vectors (n × d, float32)."""
+        data = as_graph(graph)
+        return self._output(self._fit(data), data)
+
+    def transform(self, graph: Any) -> np.ndarray:
+        """The vectors (n × d, float32) of the graph it was fitted on, or of another with the same features.
+
+        After ``set_output(transform="pandas")`` they are a frame whose index holds the nodes' ids.
+        """
         check_is_fitted(self)
-        check_graph(graph)
-        if graph.num_features != self.n_features_in_:
+        data = as_graph(graph)
+        if data.num_features != self.n_features_in_:
+            made = " (as many as are made for a graph that brings none)" if data.num_features == COLUMNS else ""
             raise InputError(
-                f"the graph has {graph.num_features} features, and the model was fitted on {self.n_features_in_}."
+                f"the graph has {data.num_features} features{made}, and the model was fitted on {self.n_features_in_};"
+                " give it the same feature columns in the same order."
             )
-        z: np.ndarray = self.method_.embed(graph).float().cpu().numpy()
+        return self._output(self.method_.embed(data), data)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted model into a new folder: weights as safetensors, the rest as JSON.
+
+        ``COSTA.load`` and ``costa embed FOLDER GRAPH`` read it.
+        """
+        check_is_fitted(self)
+        parameters = {name: value for name, value in self.get_params().items() if name != "device"}
+        saving.save(Path(folder), self.method_, self._about | {"parameters": parameters})
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, device: str = "auto") -> COSTA:
+        """The model that ``save`` wrote, or that of a RUN folder of ``costa train`` with one of COSTA's methods.
+
+        Args:
+            folder: Of the model.
+            device: ``auto``, ``cpu`` or ``cuda``, whichever it was trained on.
+        """
+        method, about = saving.load(Path(folder), training.resolve_device(device))
+        views = {name: views for views, name in METHODS.items()}
+        if method.name not in views:
+            raise InputError(f"{folder} holds a model of {method.name}, not of COSTA; `costa embed` makes its vectors.")
+        parameters = about.get("parameters") or saving.repeating(type(method), about)
+        if not set(parameters) <= set(cls().get_params()):
+            raise saving.damaged(Path(folder), "parameters")
+        model = cls(**{"views": views[method.name], "seed": about["seed"]} | parameters, device=device)
+        model._become(method, about)
+        return model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "method_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # a graph is no table
+        tags.transformer_tags.preserves_dtype = []  # vectors are float32 whatever the features are
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle holds the weights as arrays, and no module: it can be read where there is no GPU."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "method_" in state:
+            state["weights"] = {
+                name: tensor.cpu().numpy() for name, tensor in state.pop("method_").state_dict().items()
+            }
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        weights = state.pop("weights", None)
+        super().__setstate__(state)
+        if weights is not None:
+            device = training.resolve_device("cpu" if self.device == "cpu" else "auto")
+            tensors = {name: torch.tensor(array) for name, array in weights.items()}
+            self.method_ = saving.rebuild(self._about, tensors).to(device)
+
+    def _fit(self, graph: Data) -> torch.Tensor:
+        self._check_parameters()
+        method = get_method(METHODS[self.views])
+        resolved = resolve(method, graph, given=self.settings or {}, epochs=self.epochs)
+        choices = explain(resolved, graph)
+        for line in choices:
+            logger.info("%s.", line)
+        device = training.resolve_device(self.device)
+        built = training.build(method, resolved.values, graph, int(self.seed), device)
+        outcome = training.train(built, graph, resolved.values.train)
+        z = built.embed(graph)
+        alive = health.status(z)
+        if "diverged" in (outcome.status, alive):
+            raise InputError(f"the training diverged after {outcome.epochs} epochs; lower train.lr or raise loss.tau.")
+        if alive == "collapsed":
+            logger.warning("all vectors point the same way; look at the features, lower train.lr or raise loss.tau.")
+        built.forget()
+        about = saving.describe(built, resolved, graph, self.seed)
+        self._become(built, about | {"choices": choices})
         return z
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.views, bool) or self.views not in tuple(METHODS):
+            raise InputError(f"views = {self.views!r} is out of range: 1 or 2.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
+            raise InputError(f"seed = {self.seed!r} is not a whole number; give one from 0 to 2^63 − 1.")
+        if self.settings is not None and not isinstance(self.settings, Mapping):
+            raise InputError(
+                f"settings must be a dictionary such as {{'sketch.ratio': 0.25}}, not a {type(self.settings).__name__}."
+            )
+
+    def _become(self, method: Method, about: saving.About) -> None:
+        """Take over a trained method, and what there is to say about it."""
+        self.method_ = method
+        self._about = about
+        self.settings_ = saving.read_settings(type(method), about)
+        self.origins_ = about.get("origins", {})
+        self.choices_ = about.get("choices", [])
+        self.n_features_in_ = about["in_features"]
+        self._n_features_out = self.settings_.encoder.width
+
+    def _output(self, z: torch.Tensor, graph: Data) -> Any:
+        """The vectors as an array; as a frame with the ids where scikit-learn was asked for pandas."""
+        vectors = z.float().cpu().numpy()
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if asked != "pandas":
+            return vectors
+        import pandas
+
+        # scikit-learn keeps the index of a frame that it is handed
+        return pandas.DataFrame(vectors, index=graph.get("node_ids"))

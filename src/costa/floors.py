@@ -20,7 +20,7 @@ from costa.methods import get_method
 from costa.probe import cluster, linear_probe
 
 FLOORS = ("raw", "untrained")
-MADE = 3
+MADE = 4
 """Raised whenever the floors come out otherwise: by a change of their settings, of the probe or of the clustering."""
 
 

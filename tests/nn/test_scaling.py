@@ -36,7 +36,15 @@ def test_a_new_graph_is_scaled_by_what_was_learned():
 
 
 @pytest.mark.parametrize(
-    ("x", "kind"), [(X, "standard"), (X.abs(), "rows"), (X.abs() / 6, "none"), ((X > 0).float(), "none")]
+    ("x", "kind"),
+    [
+        (X, "standard"),
+        (X.abs(), "rows"),
+        (X.abs() / 6, "none"),
+        ((X > 0).float(), "none"),
+        (torch.tensor([[31.0, 1.7], [40.0, 1.8]]), "standard"),
+        (torch.tensor([[0.0, 2.0], [0.0, 3.0]]), "standard"),  # half of it 0
+    ],
 )
 def test_auto_goes_by_the_range_of_the_values(x, kind):
     assert choose_scaling(x) == kind

@@ -51,12 +51,14 @@ def choose_scaling(x: Tensor) -> str:
     """The scaling that ``auto`` stands for, from the features alone.
 
     Features within [0, 1] (bags of words, pixels, TF-IDF) are left as they are: normalising the rows of Amazon-Photo's
-    cost up to sixty points of accuracy. Counts (0 or more) have their rows normalised; anything else is standardised.
+    cost up to sixty points of accuracy. Counts (0 or more, most of them 0) have their rows normalised. Anything else is
+    measurements, each column in a unit of its own, and is standardised: of wines, normalised rows say little but how
+    much proline there is, and cost 17 points.
 
     >>> choose_scaling(torch.tensor([[0., 1.], [1., 0.]])), choose_scaling(torch.tensor([[-3., 10.]]))
     ('none', 'standard')
     """
     low, high = float(x.min()), float(x.max())
-    if low < 0:
-        return "standard"
-    return "none" if high <= 1 else "rows"
+    if low >= 0 and high <= 1:
+        return "none"
+    return "rows" if low >= 0 and 2 * int(x.count_nonzero()) < x.numel() else "standard"

@@ -1,0 +1,9 @@
+"""The page a person looks at: ``costa report RUN`` writes ``RUN/report.html``, one file that needs no network.
+
+``facts`` gathers the numbers, ``layout`` and ``nodes`` make the map, ``sections`` and ``charts`` say it in HTML, and
+``page`` puts it together.
+"""
+
+from costa.report.page import PAGE, write_report
+
+__all__ = ["PAGE", "write_report"]

@@ -1,0 +1,63 @@
+"""Numbers as text that a page can carry: bytes in base64, which ``map.js`` reads back."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+STEPS = 2**16 - 1
+"""Coordinates are rounded to so many steps along the longer side: finer than any screen."""
+
+
+def pack_whole(values: ArrayLike) -> str:
+    """Whole numbers, zero or more, each in as few bytes of seven bits as it needs (LEB128).
+
+    >>> base64.b64decode(pack_whole([1, 127, 128, 300])).hex(" ")
+    '01 7f 80 01 ac 02'
+    """
+    rest = np.asarray(values, dtype=np.uint64).ravel()
+    size = np.ones(len(rest), dtype=np.int64)
+    for bits in range(7, 64, 7):
+        size += rest >= np.uint64(1) << np.uint64(bits)
+    end = np.cumsum(size)
+    packed = np.zeros(int(end[-1]) if len(end) else 0, dtype=np.uint8)
+    for place in range(int(size.max(initial=0))):
+        there = size > place
+        more = np.where(size[there] > place + 1, 128, 0)
+        packed[(end - size)[there] + place] = (rest[there] >> np.uint64(7 * place)).astype(np.int64) & 127 | more
+    return base64.b64encode(packed.tobytes()).decode()
+
+
+def pack_points(points: NDArray[np.float32]) -> str:
+    """Points in the plane as pairs of 16-bit numbers, little-endian, the longer side filling 0 … 65,535.
+
+    >>> list(np.frombuffer(base64.b64decode(pack_points(np.array([[0, 1], [4, 3]], np.float32))), "<u2"))
+    [np.uint16(0), np.uint16(16384), np.uint16(65535), np.uint16(49151)]
+    """
+    low, high = points.min(0), points.max(0)
+    side = max(float((high - low).max()), 1e-12)
+    inside = (points - (low + high) / 2) / side + 0.5
+    return base64.b64encode(np.rint(inside * STEPS).astype("<u2").tobytes()).decode()
+
+
+def pack_edges(edge_index: NDArray[np.int64], nodes: int) -> str:
+    """An undirected graph, each edge once: of every node in turn, how many later neighbours, and how far each is on.
+
+    >>> base64.b64decode(pack_edges(np.array([[0, 1, 0, 2], [1, 0, 2, 0]]), 3)).hex(" ")
+    '02 01 01 00 00'
+    """
+    source, target = edge_index[:, edge_index[0] < edge_index[1]]
+    order = np.lexsort((target, source))
+    source, target = source[order], target[order]
+    count = np.bincount(source, minlength=nodes)
+    before = np.concatenate([source[:1] - 1, target[:-1]])
+    first = np.concatenate([[True], source[1:] != source[:-1]])[: len(source)]
+    step = target - np.where(first, source, before[: len(source)])
+    begins = np.cumsum(count + 1) - (count + 1)
+    stream = np.empty(len(source) + nodes, dtype=np.int64)
+    is_count = np.zeros(len(stream), dtype=bool)
+    is_count[begins] = True
+    stream[is_count], stream[~is_count] = count, step
+    return pack_whole(stream)

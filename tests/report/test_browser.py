@@ -1,0 +1,207 @@
+"""The page in a real browser: Debian's Chromium, headless, with a software renderer for WebGL."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from .conftest import MARKUP
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+if CHROMIUM is None:
+    pytest.skip("there is no Chromium here (Debian: apt-get install chromium)", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
+
+PIXELS = """() => {
+  const canvas = document.getElementById("points"), gl = canvas.getContext("webgl2");
+  const all = new Uint8Array(4 * canvas.width * canvas.height);
+  gl.readPixels(0, 0, canvas.width, canvas.height, gl.RGBA, gl.UNSIGNED_BYTE, all);
+  const found = [];
+  for (let at = 0; at < all.length; at += 4) if (all[at + 3] > 200) {
+    const place = at / 4, x = place % canvas.width, y = canvas.height - 1 - Math.floor(place / canvas.width);
+    found.push([x, y, all[at], all[at + 1], all[at + 2]]);
+  }
+  return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser, own):
+    """Open the page: visit(width=…) → the page, with what it asked for and complained about."""
+    opened = []
+
+    def open_page(width=1000, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        opened.append(context)
+        page = context.new_page()
+        page.asked, page.complaints = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.goto(own.page.as_uri())
+        settle(page)
+        return page
+
+    yield open_page
+    for context in opened:
+        context.close()
+
+
+def settle(page):
+    """Two frames: what was asked for has been drawn."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def colours(page):
+    return {tuple(pixel[2:]) for pixel in page.evaluate(PIXELS)}
+
+
+def find(page, name):
+    page.fill("#find input", name)
+    page.press("#find input", "Enter")
+    settle(page)
+    return page.locator("#card")
+
+
+def test_it_loads_quietly_and_draws_the_nodes(visit, own):
+    page = visit()
+    assert page.asked == [own.page.as_uri()]
+    assert page.complaints == []
+    pixels = page.evaluate(PIXELS)
+    assert len(pixels) > 10 * 60
+    assert len({tuple(pixel[2:]) for pixel in pixels}) >= 3  # two labels, and none
+
+
+def test_pointing_at_a_node_tells_who_it_is(visit, own):
+    page = visit()
+    page.locator(".stage").scroll_into_view_if_needed()
+    x, y, *_ = page.evaluate(PIXELS)[0]
+    box = page.locator("#points").bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    settle(page)
+    card = page.locator("#card")
+    assert card.is_visible()
+    assert card.locator("h3").inner_text() in own.graph.node_ids
+    page.mouse.move(box["x"] + 1, box["y"] - 20)
+    settle(page)
+    assert not card.is_visible()
+
+
+def test_the_card_says_what_the_graph_says(visit, own):
+    nodes, graph = own.facts.nodes, own.graph
+    card = find(visit(), "person 08 & co")
+    source, target = graph.edge_index
+    around = target[source == 8]
+    text = card.inner_text()
+    assert card.locator("h3").inner_text() == "person 08 & co"
+    assert f"degree\n{len(around)}" in text
+    known = int((graph.y[around] >= 0).sum())
+    same = int((graph.y[around] == graph.y[8]).sum())
+    assert f"{same} of {known} neighbours have its label" in text
+    assert ", ".join(graph.node_ids[node] for node in nodes.nearest[8]) in text
+    assert "<b>blue</b>" in text
+
+
+def test_lines_lead_to_the_neighbours_in_the_graph(visit, own):
+    page = visit()
+    find(page, "person 40 & co")
+    points, (source, target) = own.facts.nodes.layout.points, own.graph.edge_index.numpy()
+    size = np.array(
+        page.evaluate("() => { const s = document.querySelector('.stage'); return [s.clientWidth, s.clientHeight]; }")
+    )
+    scale = 4 * 0.93 * (size / np.ptp(points, axis=0)).min()  # what finding a node zooms to, in its middle
+    away = (points[target[source == 40]] - points[40]) * scale * [1, -1]
+    length = np.linalg.norm(away, axis=1, keepdims=True)
+    spots = size / 2 + (away / length * np.minimum(30, length / 2))
+    inked = """(spots) => spots.map(([x, y]) => document.getElementById("over").getContext("2d")
+      .getImageData(Math.round(x) - 1, Math.round(y) - 1, 3, 3).data.some((value) => value > 0))"""
+    assert all(page.evaluate(inked, spots.tolist()))
+    assert not all(page.evaluate(inked, (size - spots).tolist()))
+
+
+def test_an_id_that_is_markup_stays_text(visit):
+    page = visit()
+    card = find(page, MARKUP)
+    assert card.locator("h3").inner_text() == MARKUP
+    assert card.locator("img").count() == 0
+    assert "taken" not in page.title()
+    assert page.complaints == []
+
+
+def test_an_unknown_id_is_marked(visit):
+    page = visit()
+    find(page, "nobody")
+    assert page.locator("#find input").get_attribute("aria-invalid") == "true"
+
+
+def test_buttons_and_keys_change_the_colours(visit):
+    page = visit()
+    before = colours(page)
+    page.focus("[data-colour=degree]")
+    page.keyboard.press("Enter")
+    settle(page)
+    assert page.locator("[data-colour=degree]").get_attribute("aria-pressed") == "true"
+    assert len(before ^ colours(page)) > 3
+
+
+def test_a_legend_entry_singles_its_group_out(visit, own):
+    page = visit()
+    before = len(page.evaluate(PIXELS))
+    assert page.locator("#legend button").count() == 3
+    assert page.locator("#legend button span").nth(0).inner_text() == "<b>blue</b>"
+    page.locator("#legend button").nth(0).click()
+    settle(page)
+    share = np.mean(own.facts.nodes.labels.of == 0)
+    assert len(page.evaluate(PIXELS)) < (share + 0.25) * before
+
+
+def test_zoom_and_keys_move_the_map(visit):
+    page = visit()
+    before = page.evaluate(PIXELS)
+    page.focus("#points")
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    moved = page.evaluate(PIXELS)
+    assert min(pixel[0] for pixel in moved) < min(pixel[0] for pixel in before)
+    page.keyboard.press("0")
+    settle(page)
+    assert page.evaluate(PIXELS) == before
+
+
+def test_the_curve_tells_its_values(visit, own):
+    page = visit()
+    chart = page.locator("#training svg[data-hover]")
+    chart.focus()
+    page.keyboard.press("Home")
+    epoch, loss = own.facts.losses[0]
+    assert page.locator("#training output").inner_text() == f"epoch {epoch}: loss {loss:.4f}"
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + 0.99 * box["width"], box["y"] + 20)
+    epoch, loss = own.facts.losses[-1]
+    assert page.locator("#training output").inner_text() == f"epoch {epoch}: loss {loss:.4f}"
+
+
+def test_dark_mode_and_print_have_their_own_paper(visit):
+    light, dark = visit(scheme="light"), visit(scheme="dark")
+    paper = "() => getComputedStyle(document.body).backgroundColor"
+    assert light.evaluate(paper) == "rgb(253, 252, 250)"
+    assert dark.evaluate(paper) == "rgb(21, 23, 27)"
+    dark.emulate_media(media="print")
+    assert dark.evaluate(paper) == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("width", [320, 400])
+def test_a_phone_need_not_scroll_sideways(visit, width):
+    page = visit(width=width)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert len(page.evaluate(PIXELS)) > 60

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from costa.report import nodes
+from costa.report.nodes import map_nodes
+
+
+@pytest.fixture
+def square():
+    """0 – 1 – 2 – 3 – 0 and the pair 4 – 5; vectors of two directions; node 3 has no label."""
+    edges = torch.tensor([[0, 1], [1, 2], [2, 3], [3, 0], [4, 5]])
+    graph = Data(
+        x=torch.eye(6),
+        edge_index=torch.cat([edges, edges.flip(1)]).T,
+        y=torch.tensor([2, 2, 7, -1, 7, 7]),
+        name="square",
+    )
+    z = torch.tensor([[1.0, 0.0], [2.0, 0.1], [0.1, 3.0], [0.0, 1.0], [0.2, 1.0], [0.1, 1.0]])
+    return z, graph
+
+
+def test_labels_clusters_and_neighbours(square):
+    found = map_nodes(*square)
+    assert found.labels.names == ["2", "7"]
+    assert found.labels.of.tolist() == [0, 0, 1, -1, 1, 1]
+    assert found.labels.same.tolist() == [1, 1, 0, 0, 1, 1]
+    assert found.labels.known.tolist() == [1, 2, 1, 0, 1, 1]  # of neighbours with a label, beside a node that has one
+    assert found.clusters.of.tolist() == [0, 0, 1, 1, 1, 1]  # numbered as the classes they overlap
+    assert found.clusters.names == ["cluster 1 (100% 2)", "cluster 2 (100% 7)"]
+    assert found.clusters.same.tolist() == [1, 1, 1, 1, 1, 1]
+    assert found.degree.tolist() == [2, 2, 2, 2, 1, 1]
+    assert found.nearest[0, 0] == 1
+    assert found.nearest[2, 0] == 3 or found.nearest[2, 0] == 5
+    assert all(node not in row for node, row in enumerate(found.nearest.tolist()))
+
+
+def test_without_labels_clusters_are_counted_by_size(square):
+    z, graph = square
+    graph.y = None
+    found = map_nodes(z, graph)
+    assert found.labels is None
+    assert found.clusters.names == [f"cluster {i}" for i in range(1, 7)]
+    assert np.bincount(found.clusters.of).tolist() == sorted(np.bincount(found.clusters.of), reverse=True)
+
+
+def test_one_class_alone_is_no_label(square):
+    z, graph = square
+    graph.y = torch.tensor([1, -1, -1, -1, -1, 1])
+    assert map_nodes(z, graph).labels is None
+
+
+def test_a_sample_keeps_counts_of_the_whole_graph(square):
+    z, graph = square
+    whole, part = map_nodes(z, graph), map_nodes(z, graph, most=4)
+    assert len(part.shown) == 4
+    assert part.degree.tolist() == whole.degree[part.shown].tolist()
+    assert part.labels.same.tolist() == whole.labels.same[part.shown].tolist()
+    assert part.packed()["ids"] == [str(node) for node in part.shown]
+    names = {(int(part.shown[a]), int(part.shown[b])) for a, b in part.edges.T}
+    assert names <= {(int(a), int(b)) for a, b in graph.edge_index.T}
+
+
+def test_too_many_edges_are_left_out(square, monkeypatch):
+    monkeypatch.setattr(nodes, "MOST_EDGES", 4)
+    found = map_nodes(*square)
+    assert found.edges is None
+    assert found.packed()["edges"] is None
+    assert found.degree.tolist() == [2, 2, 2, 2, 1, 1]
+
+
+def test_wide_vectors_are_compared_by_principal_components(square, monkeypatch):
+    monkeypatch.setattr(nodes, "WIDE", 1)
+    found = map_nodes(*square)
+    assert found.reduced
+    assert found.clusters.of.tolist() == [0, 0, 1, 1, 1, 1]
