@@ -183,6 +183,7 @@ class TestClosedForms:
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_gpu_measures_what_a_cpu_does(graph):
     gcn = GCN(12, (8, 4), activation="elu", generator=generator())
     found = []
