@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
-from costa import health, saving, training
+from costa import health, runs, saving, training
 from costa.choosing import explain
 from costa.errors import InputError
 from costa.experiments.presets import resolve
@@ -157,8 +157,9 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         super().__setstate__(state)
         if weights is not None:
             device = training.resolve_device("cpu" if self.device == "cpu" else "auto")
-            tensors = {name: torch.tensor(array) for name, array in weights.items()}
-            self.method_ = saving.rebuild(self._about, tensors).to(device)
+            method = runs.rebuild(self._about)
+            method.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
+            self.method_ = method.to(device)
 
     def _fit(self, graph: Data) -> torch.Tensor:
         self._check_parameters()
@@ -195,7 +196,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Take over a trained method, and what there is to say about it."""
         self.method_ = method
         self._about = about
-        self.settings_ = saving.read_settings(type(method), about)
+        self.settings_ = runs.read_settings(type(method), about)
         self.origins_ = about.get("origins", {})
         self.choices_ = about.get("choices", [])
         self.n_features_in_ = about["in_features"]

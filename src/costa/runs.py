@@ -18,7 +18,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -379,10 +379,7 @@ def load_model(folder: Path, device: torch.device) -> Method:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    config = read_config(folder)
-    method = get_method(config["method"])
-    merged: Any = settings.merge(method.Settings, [(CONFIG, config["settings"])])[0]
-    built = method.build(merged, config["in_features"], torch.Generator())
+    built = rebuild(read_config(folder))
     try:
         built.load_state_dict(load_file(folder / MODEL))
     except (OSError, SafetensorError, RuntimeError):
@@ -390,6 +387,18 @@ def load_model(folder: Path, device: torch.device) -> Method:
             f"{folder / MODEL} is missing or is not the model of {folder / CONFIG}; train it again."
         ) from None
     return built.to(device)
+
+
+def rebuild(config: Mapping[str, Any]) -> Method:
+    """The method that a ``config.json`` describes, before its weights are loaded."""
+    method = get_method(config["method"])
+    return method.build(read_settings(method, config), config["in_features"], torch.Generator())
+
+
+def read_settings(method: type[Method], config: Mapping[str, Any]) -> Any:
+    """The settings that a model was trained with."""
+    merged: Any = settings.merge(method.Settings, [(CONFIG, config["settings"])])[0]
+    return merged
 
 
 def embed(model: Method, folder: Path, graph: Data) -> np.ndarray:

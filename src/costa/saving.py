@@ -12,19 +12,16 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import runs, settings
 from costa.errors import InputError
 from costa.experiments.presets import Resolved
-from costa.methods import get_method
 from costa.methods.base import Method
 
 About = dict[str, Any]
@@ -106,23 +103,9 @@ def damaged(folder: Path, field: str) -> InputError:
     return InputError(f"{path} is damaged: its {field!r} is missing or wrong; save or train the model again.")
 
 
-def rebuild(about: About, weights: Mapping[str, Tensor]) -> Method:
-    """The method that ``about`` describes, with these weights."""
-    method = get_method(about["method"])
-    built = method.build(read_settings(method, about), about["in_features"], torch.Generator())
-    built.load_state_dict(weights)
-    return built
-
-
-def read_settings(method: type[Method], about: About) -> Any:
-    """The settings that a model was trained with."""
-    merged: Any = settings.merge(method.Settings, [(runs.CONFIG, about["settings"])])[0]
-    return merged
-
-
 def repeating(method: type[Method], about: About) -> dict[str, Any]:
     """The estimator's parameters that would train a run's model again: all settings but those that others make idle."""
-    idle = method.unused(read_settings(method, about))
+    idle = method.unused(runs.read_settings(method, about))
     given = {key: value for key, value in about["settings"].items() if key not in idle and key != "train.epochs"}
     return {"epochs": about["settings"]["train.epochs"], "settings": given}
 

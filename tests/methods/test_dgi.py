@@ -7,30 +7,11 @@ from torch_geometric.nn.models import DeepGraphInfomax
 from costa import settings, training
 from costa.errors import InputError
 from costa.experiments import presets
-from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency, SparseMatrix
 
 CPU = torch.device("cpu")
 DGI = get_method("dgi")
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
-
-
-@pytest.fixture(scope="module")
-def bag_of_words():
-    """A graph whose X is kept sparse."""
-    graph = planted_partition(60, 3, 40, seed=1)
-    graph.x = (graph.x > graph.x.quantile(0.95)).float()
-    return graph
-
-
-@pytest.fixture(params=["dense", "sparse"])
-def either(request, graph, bag_of_words):
-    return graph if request.param == "dense" else bag_of_words
 
 
 def merged(graph, **values):

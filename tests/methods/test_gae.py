@@ -17,19 +17,6 @@ CPU = torch.device("cpu")
 BOTH = pytest.mark.parametrize("name", ["gae", "vgae"])
 
 
-@pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
-
-
-@pytest.fixture(scope="module")
-def bag_of_words():
-    """A graph whose X is kept sparse."""
-    graph = planted_partition(60, 3, 40, seed=1)
-    graph.x = (graph.x > graph.x.quantile(0.95)).float()
-    return graph
-
-
 def merged(name, graph, **values):
     small = {"encoder.width": 8, "encoder.hidden": 12, "features.scaling": "none"}
     values = small | {key.replace("__", "."): value for key, value in values.items()}

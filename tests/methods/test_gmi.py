@@ -16,24 +16,6 @@ CPU = torch.device("cpu")
 GMI = get_method("gmi")
 
 
-@pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
-
-
-@pytest.fixture(scope="module")
-def bag_of_words():
-    """A graph whose X is kept sparse."""
-    graph = planted_partition(60, 3, 40, seed=1)
-    graph.x = (graph.x > graph.x.quantile(0.95)).float()
-    return graph
-
-
-@pytest.fixture(params=["dense", "sparse"])
-def either(request, graph, bag_of_words):
-    return graph if request.param == "dense" else bag_of_words
-
-
 def build(graph, **values):
     values = {"encoder.width": 16} | {key.replace("__", "."): value for key, value in values.items()}
     merged = settings.merge(GMI.Settings, [("graph", GMI.choose(graph)), ("test", values)])[0]
