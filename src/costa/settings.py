@@ -37,16 +37,27 @@ class Features:
 
 @dataclass(frozen=True)
 class Encoder:
-    """The two-layer GCN. ``hidden`` is the first layer's width; 0 means the same as ``width``."""
+    """The GCN, of two layers in the paper. ``hidden`` is the width of those before the last; 0 is ``width`` again."""
 
     width: int = 256
     hidden: int = 0
+    layers: int = 2
     activation: Literal["relu", "elu", "prelu", "rrelu"] = "relu"
     norm: Literal["none", "batch"] = "none"
 
     def __post_init__(self) -> None:
         _require(self.width >= 1, "encoder.width", self.width, "at least 1")
         _require(self.hidden >= 0, "encoder.hidden", self.hidden, "at least 1, or 0 for the same as encoder.width")
+        _require(self.layers >= 1, "encoder.layers", self.layers, "at least 1")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Of each layer.
+
+        >>> Encoder(width=64, hidden=128, layers=3).widths
+        (128, 128, 64)
+        """
+        return (*[self.hidden or self.width] * (self.layers - 1), self.width)
 
 
 @dataclass(frozen=True)

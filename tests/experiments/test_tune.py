@@ -88,7 +88,8 @@ class TestSpace:
 
     def test_a_method_samples_only_the_keys_that_it_has(self, graph):
         values = tune.sample(optuna.create_study().ask(), get_method("untrained"), graph)
-        assert set(values) == {"features.scaling", "encoder.width", "encoder.activation", "encoder.norm"}
+        encoder = {f"encoder.{key}" for key in ("width", "layers", "activation", "norm")}
+        assert set(values) == {"features.scaling"} | encoder
 
     @pytest.mark.parametrize(
         ("limit", "expected"),

@@ -94,7 +94,7 @@ def untrained_cell(method: str, dataset: str) -> Cell | None:
     """The floor beneath a tuned method: the encoder and the scaling that were chosen for it, never trained.
 
     A wide encoder is a better floor than a narrow one: part of what tuning gains needs no training. None where nothing
-    was tuned, or where the encoder is not the floor's two-layer GCN.
+    was tuned, or where the encoder is not the floor's GCN.
     """
     preset = presets.load_preset("tuned", method, dataset)
     own = get_method(method).Settings()

@@ -293,6 +293,7 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
     views = method.views
     draw.one_of("features.scaling", ("none", "rows", "standard"))
     draw.one_of("encoder.width", (128, 256, 512, 1024))
+    draw.one_of("encoder.layers", (1, 2, 3, 4))
     draw.one_of("encoder.activation", draw.known("encoder.activation"))
     draw.one_of("encoder.norm", draw.known("encoder.norm"))
     draw.one_of("head.width", (0, 128, 256, 512))

@@ -149,6 +149,13 @@ class EncoderMethod(Method):
         self.scaling = scaling
         self._prepared: tuple[Data, Inputs] | None = None
 
+    @classmethod
+    def unused(cls, settings: Any) -> dict[str, str]:
+        """With one layer alone there is no hidden one."""
+        if hasattr(settings.encoder, "hidden") and settings.encoder.layers == 1:
+            return {"encoder.hidden": "encoder.layers = 1 leaves no layer before the last"}
+        return {}
+
     def prepare(self, graph: Data) -> None:
         """Learn the feature scaling, lay out the graph."""
         self.scaling.fit(graph.x)
@@ -242,10 +249,10 @@ def _of_view(rates: tuple[float, ...], view: int) -> float:
 def build_encoder(
     encoder: settings.Encoder, in_features: int, generator: torch.Generator | None, *, linear: bool = False
 ) -> GCN:
-    """The paper's two-layer GCN from its settings; ``linear`` leaves σ and normalisation out of the last layer."""
+    """The GCN from its settings; ``linear`` leaves σ and normalisation out of the last layer."""
     return GCN(
         in_features,
-        (encoder.hidden or encoder.width, encoder.width),
+        encoder.widths,
         activation=encoder.activation,
         norm=encoder.norm,
         linear=linear,

@@ -131,7 +131,7 @@ class Costa(EncoderMethod, GradientMethod):
     def unused(cls, settings: Any) -> dict[str, str]:
         """Options that the chosen sketch does not take."""
         sketch = settings.sketch
-        idle: dict[str, str] = {}
+        idle = super().unused(settings)
         if sketch.kind in ("noise", "none"):
             idle |= dict.fromkeys(("sketch.ratio", "sketch.k"), f"sketch.kind = {sketch.kind} keeps all rows")
         elif sketch.k:

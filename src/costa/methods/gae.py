@@ -80,7 +80,7 @@ class GAE(EncoderMethod, GradientMethod):
         own = settings.encoder
         encoder = GCN(
             in_features,
-            (own.hidden or own.width, cls.outputs * own.width),
+            (*own.widths[:-1], cls.outputs * own.width),
             activation=own.activation,
             norm=own.norm,
             linear=True,

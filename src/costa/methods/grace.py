@@ -91,7 +91,8 @@ class GRACE(TwoViews):
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
         """A head that is not there has no activation."""
-        return {} if settings.head.width else {"head.activation": "head.width = 0 leaves the head out"}
+        head = {} if settings.head.width else {"head.activation": "head.width = 0 leaves the head out"}
+        return super().unused(settings) | head
 
     def loss(self, graph: Data) -> Tensor:
         """L of two fresh views."""
