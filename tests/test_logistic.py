@@ -210,6 +210,9 @@ def test_several_embeddings_are_fitted_in_every_training_set(columns):
     assert torch.equal(found[1], fit_predict(other, y, fit_on, wanted, c[1]))
     assert torch.equal(found, fit_predict_sklearn(torch.stack([x, other]), y, fit_on, wanted, c))
     assert torch.equal(found[:, 0] == -1, (torch.arange(50) >= 40).expand(2, 2, -1))
+    for solve in (fit_predict, fit_predict_sklearn):
+        pairs = solve(torch.stack([x, other]), y, fit_on, wanted, torch.stack([c[1, 0], c[0, 1]]), within=[1, 0])
+        assert torch.equal(pairs, torch.stack([found[1, 0], found[0, 1]]))
 
 
 def test_rows_without_a_class_take_no_part(monkeypatch):

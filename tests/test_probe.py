@@ -443,6 +443,22 @@ class TestLinearProbes:
         assert together[0].accuracy.mean > together[3].accuracy.mean + 0.1
         assert linear_probes(torch.stack(zs), y, name, **options) == together
 
+    @pytest.mark.parametrize("name", [*RANDOM, "public"])
+    def test_each_may_be_judged_on_one_split_of_its_own(self, name, embeddings):
+        zs, y = embeddings
+        own, options = [2, 0, 1, 2], {"masks": own_masks(400, columns=3)}
+        every = linear_probes(zs, y, name, repeats=3, **options)
+        for split, one, whole in zip(own, linear_probes(zs, y, name, own_splits=own, **options), every, strict=True):
+            for found, known in ((one.accuracy, whole.accuracy), (one.macro_f1, whole.macro_f1)):
+                assert found == Score.of([known.per_split[split]], name)
+            assert one.chosen_c == (whole.chosen_c[split],)
+            assert one.validation.per_split == (whole.validation.per_split[split],)
+
+    def test_a_split_that_the_graph_does_not_have_is_refused(self, embeddings):
+        zs, y = embeddings
+        with pytest.raises(InputError, match=r"the graph has 3 splits of its own, and no split 3; ask for fewer\."):
+            linear_probes(zs[:1], y, "public", own_splits=[3], masks=own_masks(400, columns=3))
+
     def test_wide_embeddings_are_probed_as_if_alone(self):
         y = blobs()[1]
         zs = [blobs(d=120, noise=noise)[0] for noise in (0.2, 0.4)]

@@ -21,6 +21,8 @@ What makes it quick:
 - A strength leaves the batch once all its problems have converged, which for a small C takes a few passes.
 """
 
+import itertools
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,8 +43,8 @@ MEMORY = 2**23
 """Float64 numbers (64 MiB) that a batch of training sets may take, unless a single one needs more; on CUDA, where
 a large batch costs little more than a small one, an eighth of the free memory if that is more."""
 
-FitPredict = Callable[[Tensor, Tensor, Sequence[Tensor], Sequence[Tensor], Tensor], Tensor]
-"""(x, y, fit_on, predict_on, c) → the classes found, training sets × strengths × the rows wanted, as
+FitPredict = Callable[..., Tensor]
+"""(x, y, fit_on, predict_on, c, within) → the classes found, training sets × strengths × the rows wanted, as
 :func:`fit_predict` has them."""
 
 
@@ -109,6 +111,7 @@ def fit_predict(
     predict_on: Sequence[Tensor],
     c: Tensor,
     *,
+    within: Sequence[int] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Tensor:
     """Fits as :func:`fit` does, in batches within ``MEMORY``, and predicts the rows wanted.
@@ -119,6 +122,7 @@ def fit_predict(
         fit_on: The T training sets, on the CPU.
         predict_on: The rows wanted of each training set, on the CPU; their numbers may differ.
         c: Strengths, T × G or S × T × G.
+        within: The one embedding that each training set is fitted in, in place of every one; ``c`` is then T × G.
         tolerance: As for :func:`fit`.
 
     Returns:
@@ -132,47 +136,61 @@ def fit_predict(
         embeddings = _turned(embeddings.double(), (y >= 0).to(x.device))
     # To the solver the embeddings are more rows, and their training sets more training sets.
     features, classes = embeddings.flatten(0, 1), y.repeat(count)
-    sets = [part + nodes * index for index in range(count) for part in fit_on]
+    problems, shape = _problems(x, len(fit_on), within)
+    sets = [fit_on[number] + nodes * index for index, number in problems]
     padded = pad_sequence(list(predict_on), batch_first=True, padding_value=-1).to(x.device)
-    shift = nodes * torch.arange(count, device=x.device)[:, None, None]
-    wanted = (padded.clamp_min(0) + shift).flatten(0, 1)
+    index, number = torch.tensor(problems, device=x.device).T
+    wanted = padded[number].clamp_min(0) + nodes * index[:, None]
     c = c.reshape(len(sets), -1)
 
     memory = _memory(x.device)
     width, models = (longest if _wide(longest, columns) else columns) + 1, c.shape[1] * (int(y.max()) + 1)
-    problems = models * (8 * longest + (4 * HISTORY + 10) * width)
-    batch = max(1, memory // (2 * longest * (columns + width) + problems))
+    solving = models * (8 * longest + (4 * HISTORY + 10) * width)
+    batch = max(1, memory // (2 * longest * (columns + width) + solving))
     at_once = max(1, memory // 16 // (min(batch, len(sets)) * (columns + 2 * models)))  # what a CPU's cache holds
     predicted = []
     for start in range(0, len(sets), batch):
         part = slice(start, start + batch)
         fitted = fit(features, classes, sets[part], c[part], tolerance=tolerance)
-        found = [fitted.predict(features[some]) for some in wanted[part].split(at_once, 1)]
-        predicted.append(torch.cat(found, -1))
-    everywhere = torch.cat(predicted).view(count, len(fit_on), -1, padded.shape[1])
-    return everywhere.masked_fill_(padded[:, None] < 0, -1).view(*x.shape[:-2], *everywhere.shape[1:])
+        predicted.append(torch.cat([fitted.predict(features[some]) for some in wanted[part].split(at_once, 1)], -1))
+    found = torch.cat(predicted)
+    return found.masked_fill_(padded[number, None] < 0, -1).view(*shape, *found.shape[1:])
 
 
 def fit_predict_sklearn(
-    x: Tensor, y: Tensor, fit_on: Sequence[Tensor], predict_on: Sequence[Tensor], c: Tensor
+    x: Tensor,
+    y: Tensor,
+    fit_on: Sequence[Tensor],
+    predict_on: Sequence[Tensor],
+    c: Tensor,
+    *,
+    within: Sequence[int] | None = None,
 ) -> Tensor:
     """The reference for :func:`fit_predict`: scikit-learn's ``LogisticRegression``, one after the other."""
     from sklearn.linear_model import LogisticRegression
 
     embeddings, classes = x.double().cpu().reshape(-1, *x.shape[-2:]).numpy(), y.cpu().numpy()
-    c = c.reshape(len(embeddings), len(fit_on), -1)
+    problems, shape = _problems(x, len(fit_on), within)
+    c = c.reshape(len(problems), -1)
     predicted = np.full((*c.shape, max(len(part) for part in predict_on)), -1)
-    for index, features in enumerate(embeddings):
-        for number, (train, wanted) in enumerate(zip(fit_on, predict_on, strict=True)):
-            known, asked, target = features[train.cpu()], features[wanted.cpu()], classes[train.cpu()]
-            for place, strength in enumerate(c[index, number].tolist()):
-                found = predicted[index, number, place, : len(asked)]
-                if (target == target[0]).all():  # scikit-learn refuses a single class
-                    found[:] = target[0]
-                else:
-                    model = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000)
-                    found[:] = model.fit(known, target).predict(asked)
-    return torch.from_numpy(predicted).to(x.device).view(*x.shape[:-2], *predicted.shape[1:])
+    for own, strengths, (index, number) in zip(predicted, c.tolist(), problems, strict=True):
+        features, train, wanted = embeddings[index], fit_on[number].cpu(), predict_on[number].cpu()
+        known, asked, target = features[train], features[wanted], classes[train]
+        for found, strength in zip(own[:, : len(asked)], strengths, strict=True):
+            if (target == target[0]).all():  # scikit-learn refuses a single class
+                found[:] = target[0]
+            else:
+                model = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000)
+                found[:] = model.fit(known, target).predict(asked)
+    return torch.from_numpy(predicted).to(x.device).view(*shape, *predicted.shape[1:])
+
+
+def _problems(x: Tensor, sets: int, within: Sequence[int] | None) -> tuple[list[tuple[int, int]], tuple[int, ...]]:
+    """(embedding, training set) for each that is fitted, and the shape they come back in."""
+    if within is not None:
+        return list(zip(within, range(sets), strict=True)), (sets,)
+    shape = (*x.shape[:-2], sets)
+    return list(itertools.product(range(math.prod(x.shape[:-2])), range(sets))), shape
 
 
 def _memory(device: torch.device) -> int:

@@ -281,6 +281,7 @@ def linear_probes(
     *,
     repeats: int = 20,
     first_split: int = 0,
+    own_splits: Sequence[int] | None = None,
     masks: Any = None,
     solver: str = "torch",
     device: torch.device | str | None = None,
@@ -290,6 +291,7 @@ def linear_probes(
     Args:
         zs: The embeddings, each n × d.
         y, protocol, repeats, first_split, masks, solver, device: As for :func:`linear_probe`.
+        own_splits: The one split that each embedding is judged on, in place of all ``repeats``.
 
     Example:
         >>> y = torch.arange(300) % 3
@@ -299,15 +301,22 @@ def linear_probes(
     """
     if solver not in SOLVERS:
         raise InputError(f"there is no solver '{solver}'; choose one of: {', '.join(SOLVERS)}.")
-    parts = splits(protocol, y, repeats=repeats, first=first_split, masks=masks)
     rule, label = PROTOCOLS[protocol], _labels(y)
     x = _together(zs, len(label), device)
+    last = repeats if own_splits is None else max(own_splits) + 1
+    parts = splits(protocol, y, repeats=last, first=first_split, masks=masks)
+    if own_splits is not None:
+        if last > len(parts):
+            raise InputError(f"the graph has {len(parts)} splits of its own, and no split {last - 1}; ask for fewer.")
+        parts = [parts[number] for number in own_splits]
 
     fit_on = [torch.cat([part.train, part.validation]) if rule.selection == "refit" else part.train for part in parts]
-    chosen, validation, confusion = _select(rule, parts, fit_on, x, _classes(label), SOLVERS[solver])
+    solve = SOLVERS[solver] if own_splits is None else _each_on_its_own(SOLVERS[solver])
+    chosen, validation, confusion = _select(rule, parts, fit_on, x, _classes(label), solve)
     accuracy = confusion.diagonal(dim1=-2, dim2=-1).sum(-1) / confusion.sum((-1, -2))
     own_fraction = sum(len(rows) for rows in fit_on) / len(fit_on) / int((label >= 0).sum())
-    columns = [measure.tolist() for measure in (accuracy, _macro_f1(confusion), validation, chosen)]
+    measures = (accuracy, _macro_f1(confusion), validation, chosen)
+    columns = [(measure if own_splits is None else measure.mT).tolist() for measure in measures]
     return [
         ProbeResult(
             protocol=protocol,
@@ -431,6 +440,17 @@ def _select(
     return chosen, validation, _confusion(tested.squeeze(2), truth.to(tested.device), int(classes.max()) + 1)
 
 
+def _each_on_its_own(fit_predict: FitPredict) -> FitPredict:
+    """A solver that fits the s-th split in the s-th embedding alone; what it finds is shaped as of one embedding."""
+
+    def solve(x: Tensor, classes: Tensor, fit_on: Sequence[Tensor], predict_on: Sequence[Tensor], c: Tensor) -> Tensor:
+        folds = len(fit_on) // len(x)
+        within = [number // folds for number in range(len(fit_on))]
+        return fit_predict(x, classes, fit_on, predict_on, c[0], within=within)[None]
+
+    return solve
+
+
 def _choose(
     folds: Sequence[Sequence[tuple[Tensor, Tensor]]],
     x: Tensor,
@@ -450,7 +470,7 @@ def _choose(
     c = torch.tensor(strengths, dtype=torch.float64)
     found = fit_predict(x, classes, [train for train, _ in trials], wanted, c.expand(len(x), len(trials), -1))
     truth = _truth(classes, held_outs).to(found.device)
-    scores = _accuracy(found[..., : truth.shape[1]], truth).view(len(x), len(folds), -1, len(c)).mean(2)
+    scores = _accuracy(found[..., : truth.shape[1]], truth).view(len(found), len(folds), -1, len(c)).mean(2)
     chosen = _best(scores)
     return chosen, scores.take_along_dim(chosen[..., None], -1).squeeze(-1), found
 
