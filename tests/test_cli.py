@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from costa import many
 
 COMMAND = Path(sys.executable).parent / "costa"
 
@@ -83,6 +86,7 @@ def test_several_seeds_make_several_runs_and_a_line_each(costa, tmp_path):
     assert [json.loads(line)["seed"] for line in lines] == [0, 1]
     assert json.loads(lines[0])["settings"]["sketch.k"] == 50
     assert "seed s on split s" in result.out
+    assert result.out.endswith(f"\nNext: costa report {out / 'digits-costa-sv-0'}\n")
 
 
 def test_probe_adds_to_the_metrics(digits_run, costa, tmp_path):
@@ -132,6 +136,19 @@ def test_a_damaged_run_is_one_sentence(digits_run, costa, tmp_path, name, conten
     assert name in result.err
 
 
+@pytest.mark.parametrize("command", ["embed", "probe", "report", "train"])
+def test_a_run_of_a_newer_version_is_told_from_a_damaged_one(digits_run, costa, tmp_path, command):
+    run = shutil.copytree(digits_run, tmp_path / "run")
+    (run / "config.json").write_text('{"schema": 2}')
+    more = {"embed": ["digits", "--out", tmp_path / "z.npy"], "train": ["digits", "--resume", "--out", run]}
+    result = costa(command, *([] if command == "train" else [run]), *more.get(command, []))
+    assert result.code == 2
+    assert result.err == (
+        f"costa: {run / 'config.json'} was written by a newer version of costa (schema 2, and this one reads 1);"
+        " update costa.\n"
+    )
+
+
 def test_a_model_of_another_run_is_one_sentence(digits_run, costa, tmp_path):
     run = shutil.copytree(digits_run, tmp_path / "run")
     (run / "model.safetensors").write_bytes(b"nothing")
@@ -146,7 +163,9 @@ def test_vectors_that_say_nothing_are_not_judged(own_graph, costa, tmp_path):
     (own_graph / "edges.csv").write_text("\n".join(edges))
     result = costa("train", own_graph, "--epochs", 1, "--out", tmp_path / "run")
     assert result.code == 1
-    assert "collapsed" in result.out
+    assert "collapsed after 1 epoch: all vectors point the same way" in result.out
+    assert "look at the features, lower train.lr or raise loss.tau." in result.out
+    assert "Next:" not in result.out
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert (metrics["status"], metrics["probes"]) == ("collapsed", [])
 
@@ -157,9 +176,12 @@ def test_a_last_step_that_diverges_is_noticed(costa, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "costa.methods.base.EncoderMethod.embed", lambda self, graph: torch.full((1797, 4), float("nan"))
     )
-    result = costa("train", "digits", "--epochs", 1, "--out", tmp_path / "run")
-    assert result.code == 1
-    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["status"] == "diverged"
+    for method, advice in (("costa-sv", "lower train.lr or raise loss.tau."), ("dgi", "lower train.lr.")):
+        run = tmp_path / method
+        result = costa("train", "digits", "--method", method, "--epochs", 1, "--out", run)
+        assert result.code == 1
+        assert f"diverged after 1 epoch and is not judged; {advice}\n" in result.out
+        assert json.loads((run / "metrics.json").read_text())["status"] == "diverged"
 
 
 def test_embed_gives_the_runs_own_vectors_again(digits_run, costa, tmp_path):
@@ -178,6 +200,21 @@ def test_a_folder_named_as_a_benchmark_is_not_the_benchmark(own_graph, costa, tm
     assert costa("probe", tmp_path / "run", "--repeats", 2).code == 0
     (tmp_path / "digits").rename(tmp_path / "moved")
     assert "which is not there any more" in costa("probe", tmp_path / "run").err
+
+
+def test_nodes_listed_in_another_order_are_not_judged_by_the_vectors_of_others(own_graph, costa, tmp_path):
+    nodes = own_graph / "nodes.csv"
+    arguments = ("train", own_graph, "--epochs", 1, "--set", "encoder.width=8", "--out", tmp_path / "run")
+    head, *rows = nodes.read_text().splitlines()
+    unlabelled = [f"{row.split(',')[0]}," for row in rows]
+    nodes.write_text("\n".join([head, *unlabelled]))
+    assert costa(*arguments).code == 0
+    nodes.write_text("\n".join([head, *reversed(rows)]))
+    for refused in (costa("probe", tmp_path / "run"), costa("report", tmp_path / "run"), costa(*arguments, "--resume")):
+        assert refused.code == 2
+        assert "the same in another order" in refused.err
+    nodes.write_text("\n".join([head, *rows]))
+    assert costa("probe", tmp_path / "run", "--repeats", 1).code == 0
 
 
 def test_few_labels_are_judged_as_far_as_they_go(own_graph, costa, tmp_path):
@@ -321,9 +358,22 @@ def test_a_refused_start_leaves_no_folder_behind(costa, tmp_path, setting):
 
 
 def test_brackets_in_a_path_are_shown_as_they_are(costa, tmp_path):
-    result = costa("train", "digits", "--method", "raw", "--no-probe", "--out", tmp_path / "r[old][/b]")
+    arguments = ("--no-probe", "--out", tmp_path / "r[old][/b]", "--data-dir", tmp_path)
+    result = costa("train", "digits", "--method", "raw", *arguments)
     assert result.code == 0, result.err
-    assert "r[old][/b]" in result.out
+    assert "r[old][/b]/\n" in result.out
+    assert "not judged: --no-probe" in result.out
+    assert result.out.endswith(f"\nNext: costa report '{tmp_path}/r[old][/b]' --data-dir {tmp_path}\n")
+
+
+def test_seeds_that_a_stop_kept_from_beginning_are_counted(costa, tmp_path, monkeypatch):
+    real = many.execute
+    monkeypatch.setattr(
+        many, "execute", lambda job, folders, *rest, **more: islice(real(job, folders, *rest, **more), 1)
+    )
+    result = costa("train", "digits", "--method", "raw", "--no-probe", "--seeds", 3, "--out", tmp_path / "runs")
+    assert result.code == 130
+    assert result.out.endswith("Stopped before the last 2 of 3 seeds; the same command with --resume goes on.\n")
 
 
 def test_resume_goes_on_with_the_seeds_that_are_missing_and_stores_only_those(costa, tmp_path):
@@ -428,5 +478,5 @@ def test_a_run_that_is_not_above_the_floor_is_told_so(capsys, ours, method, said
     probe = {"protocol": "random-10-10-80", "label_fraction": 0.1, "accuracy": score, "macro_f1": score}
     metrics = {"method": method, "dataset": "d", "seed": 0, "status": "ok", "epochs": 1, "seconds": 1.0}
     metrics |= {"probes": [probe], "clustering": None, "floor": {"raw": floor, "untrained": floor}}
-    _print_run(metrics, Path("run"))
+    _print_run(metrics, Path("run"), None)
     assert ("not above the untrained encoder" in capsys.readouterr().out) == said

@@ -231,7 +231,9 @@ def test_choices_are_explained(graph, caplog):
         "features.scaling = standard: the features are measurements, each on a scale of its own",
     ]
     assert [record.getMessage() for record in caplog.records] == [f"{line}." for line in model.choices_]
-    assert model.origins_["features.scaling"] == "graph"
+    origins = [model.origins_[key] for key in ("features.scaling", "train.epochs", "encoder.width", "train.lr")]
+    assert origins == ["graph", "epochs", "given", "default"]
+    assert COSTA(settings=SMALL | {"train.epochs": 1}).fit(graph).origins_["train.epochs"] == "given"
 
 
 def test_what_is_given_is_not_a_choice(graph):

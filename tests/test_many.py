@@ -114,7 +114,9 @@ def test_resumed_seeds_are_stacked_with_those_that_are_as_far(graph, tmp_path, m
         ("cpu", 3, "costa-sv", 2, True),
         ("cpu", 1, "costa-sv", 2, False),
         ("cpu", 3, "costa-sv", 1, False),
+        ("cpu", 3, "deepwalk", 2, True),
         ("cpu", 3, "raw", 2, False),
+        ("cpu", 3, "untrained", 2, False),
         ("cuda", 3, "costa-sv", 2, False),
     ],
 )

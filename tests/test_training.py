@@ -120,7 +120,7 @@ def test_another_models_checkpoint_is_refused(graph, tmp_path):
 def test_a_fixed_sketch_made_from_h_cannot_be_resumed(graph, tmp_path):
     values = {"sketch.kind": "svd", "sketch.k": 4, "sketch.fixed": True}
     training.train(build(graph, **values), graph, settings.Train(), folder=tmp_path, should_stop=after(1))
-    with pytest.raises(InputError, match="cannot be resumed"):
+    with pytest.raises(InputError, match="costa-mv cannot be resumed: a fixed sketch made from H"):
         training.train(build(graph, **values), graph, settings.Train(), folder=tmp_path, resume=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import statistics
 import sys
 import time
@@ -78,7 +79,10 @@ def main() -> None:
     except (MemoryError, RuntimeError) as problem:
         if not is_out_of_memory(problem):
             raise
-        _fail("there is not enough memory for this; lower sketch.ratio or encoder.width, or take a larger machine.")
+        _fail(
+            "there is not enough memory for this; lower encoder.width, or sketch.ratio where the method sketches, or"
+            " take a larger machine."
+        )
 
 
 def _fail(sentence: str) -> None:
@@ -210,12 +214,13 @@ def train(
     single = folders[wanted[0]] if len(folders) == 1 else None
     label = f"seed {wanted[0]}" if single else f"{len(folders)} seeds"
     shown = None if many.in_processes(job, folders) else job.train
+    unjudged = "--no-probe" if no_probe else None if runs.is_labelled(data) else "no labels of two classes"
     collected = []
     with _progress(label, shown) as report, _kept(single or out or Path("runs")):
         for metrics in many.execute(job, folders, data_dir, report=report):
             s = metrics["seed"]
             collected.append(metrics)
-            _print_run(metrics, folders[s])
+            _print_run(metrics, folders[s], unjudged)
             if results is not None and s not in complete and metrics["status"] != "interrupted":
                 store.append(results, metrics, settings.flatten(resolved.values))
             if tensorboard is not None:
@@ -227,8 +232,13 @@ def train(
                 line += f"; seed s on split s {_percent((statistics.mean(pairs), statistics.stdev(pairs)))}"
             _say(line)
     statuses = {metrics["status"] for metrics in collected}
-    if statuses != {"ok"}:
-        raise typer.Exit(130 if "interrupted" in statuses or not statuses else 1)
+    left = len(folders) - len(collected)
+    if left:
+        _say(f"Stopped before the last {left} of {len(folders)} seeds; the same command with --resume goes on.")
+    if left or statuses != {"ok"}:
+        raise typer.Exit(130 if left or "interrupted" in statuses else 1)
+    again = [] if data_dir is None else ["--data-dir", str(data_dir)]
+    _say(f"Next: {shlex.join(['costa', 'report', str(folders[wanted[0]]), *again])}")
 
 
 @app.command(short_help="Judge vectors by the graph's labels.")
@@ -336,6 +346,7 @@ def tune(
         int, typer.Option(min=0, help="So many of the best are trained again and chosen from; 0 only searches.")
     ] = 10,
     final_seeds: Annotated[int, typer.Option(min=1, help="Initialisations of a finalist.")] = 10,
+    final_splits: Annotated[int, typer.Option(min=1, help="Splits that a finalist is judged on.")] = 20,
     try_: Annotated[
         list[Path] | None, typer.Option("--try", metavar="FILE", help="A TOML file of settings to try first.")
     ] = None,
@@ -361,7 +372,7 @@ def tune(
     until = time.monotonic() + timeout if timeout is not None else float("inf")
     chosen, where = get_method(method), training.resolve_device(device)
     data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir)
-    job = room.Job(data, chosen, where, epochs=epochs, seeds=seeds, splits=splits, until=until)
+    job = room.Job(data, chosen, where, epochs, seeds, splits, final_splits, until)
     path = study or Path("tuning") / f"{method}-{data.name}.log"
     opened = room.open_study(path, job, starts=try_ or [])
     _say(f"{chosen.title} on {runs.describe(data)}, on {where}")
@@ -675,10 +686,30 @@ def _progress(label: str, settings: Any) -> Iterator[Report | None]:
         yield report
 
 
-def _print_run(metrics: dict[str, Any], folder: Path) -> None:
+def _advice(method: str, *first: str, tau: str = "raise") -> str:
+    """What may help where training went wrong: of the learning rate and τ, only what the method has.
+
+    >>> _advice("costa-sv", "look at the features"), _advice("dgi")
+    ('look at the features, lower train.lr or raise loss.tau', 'lower train.lr')
+    """
+    from costa.methods import get_method
+    from costa.settings import flatten
+
+    known = flatten(get_method(method).Settings())
+    ways = {"train.lr": "lower train.lr", "loss.tau": f"{tau} loss.tau"}
+    *others, last = [*first, *(way for key, way in ways.items() if key in known)] or ["try another method"]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> None:
+    """How one run ended, what it is worth and where it is.
+
+    ``unjudged`` is why nothing judged it, where that is so and was not said before.
+    """
     from costa.runs import DEFAULT_PROTOCOLS
 
-    head = f"{metrics['method']} on {metrics['dataset']}, seed {metrics['seed']}"
+    method = metrics["method"]
+    head = f"{method} on {metrics['dataset']}, seed {metrics['seed']}"
     after = f"{metrics['epochs']} epoch{'' if metrics['epochs'] == 1 else 's'}"
     others = metrics.get("trained_together", 1) - 1
     beside = f", together with {others} other{'' if others == 1 else 's'}" if others else ""
@@ -686,9 +717,9 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
         # a method without a loss has no epochs
         "ok": f"{after if metrics['epochs'] else 'done'} in {metrics['seconds']:.1f} s{beside}",
         "interrupted": f"stopped after {after}; the same command with --resume goes on from there.",
-        "diverged": f"diverged after {after} and is not judged; lower train.lr or raise loss.tau.",
-        "collapsed": f"collapsed: after {after} all vectors point the same way, and are not judged; look at the"
-        " features, lower train.lr or raise loss.tau.",
+        "diverged": f"diverged after {after} and is not judged; {_advice(method)}.",
+        "collapsed": f"collapsed{f' after {after}' if metrics['epochs'] else ''}: all vectors point the same way, and"
+        f" are not judged; {_advice(method, 'look at the features')}.",
     }
     _say(f"{head}: {ending[metrics['status']]}")
     for probe in metrics["probes"]:
@@ -702,18 +733,18 @@ def _print_run(metrics: dict[str, Any], folder: Path) -> None:
         rank = f"effective rank {alive['effective_rank']:.1f}"
         _say(f"  vectors          {rank}   mean cosine {alive['mean_cosine']:.3f}")
         if metrics["status"] == "ok" and alive["effective_rank"] < 2:
-            _say("  Note: the vectors have all but collapsed onto a line; lower train.lr, or change loss.tau.")
+            _say(f"  Note: the vectors have all but collapsed onto a line; {_advice(method, tau='change')}.")
     if metrics["clustering"]:
         _say(f"  k-means          NMI {metrics['clustering']['nmi']:.3f}   ARI {metrics['clustering']['ari']:.3f}")
-    if metrics["status"] == "ok" and not metrics["probes"]:
-        _say("  not judged: no labels of two classes, or --no-probe")
+    if metrics["status"] == "ok" and not metrics["probes"] and unjudged:
+        _say(f"  not judged: {unjudged}")
     if metrics["floor"]:
         floors = "   ".join(
             f"{name} {100 * floor['accuracy']:.1f} (NMI {floor['nmi']:.3f})" for name, floor in metrics["floor"].items()
         )
         _say(f"  floors           {floors}   ({DEFAULT_PROTOCOLS[0]})")
         ours, floor = metrics["probes"][0]["accuracy"]["mean"], metrics["floor"]["untrained"]["accuracy"]
-        if ours <= floor and metrics["method"] not in metrics["floor"]:
+        if ours <= floor and method not in metrics["floor"]:
             _say(
                 f"  Note: not above the untrained encoder ({100 * ours:.1f} against {100 * floor:.1f}); try another"
                 " method, more epochs or other settings."

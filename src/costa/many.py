@@ -15,6 +15,7 @@ import torch
 
 from costa import runs, training
 from costa.experiments.presets import Resolved
+from costa.floors import FLOORS
 from costa.graphs import load_graph
 from costa.methods import get_method
 from costa.methods.base import state_of
@@ -45,8 +46,11 @@ def execute(
 
 
 def in_processes(job: runs.Job, folders: Mapping[int, Path]) -> bool:
-    """Whether the seeds are trained in processes of their own, from which no epoch is heard."""
-    return job.device.type == "cpu" and job.train is not None and len(folders) > 1 and cores() > 1
+    """Whether the seeds are trained in processes of their own, from which no epoch is heard.
+
+    A floor is there sooner than a process has started.
+    """
+    return job.device.type == "cpu" and job.method not in FLOORS and len(folders) > 1 and cores() > 1
 
 
 def _one_by_one(job: runs.Job, folders: Mapping[int, Path], report: training.Report | None) -> Iterator[dict[str, Any]]:
@@ -140,7 +144,9 @@ def _in_processes(job: runs.Job, folders: Mapping[int, Path], data_dir: Path | N
                 for metrics in joblib.Parallel(n_jobs=workers, return_as="generator")(tasks):
                     if metrics is not None:
                         trained.append(metrics)
-                        took = f"{metrics['epochs']} epochs in {metrics['seconds']:.1f} s"
+                        # a method without a loss has no epochs
+                        done = f"{metrics['epochs']} epochs" if metrics["epochs"] else "done"
+                        took = f"{done} in {metrics['seconds']:.1f} s"
                         job.announce(f"seed {metrics['seed']}: {took}")
             except Exception:
                 # A terminal sends Ctrl-C to every process; one that was still setting itself up breaks the pool.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import importlib.util
 import json
 import os
@@ -102,6 +103,8 @@ class Job:
         probe: Whether to judge the vectors, where the graph has labels.
         resume: Go on from the folder's checkpoint; of a run that had ended, only a judgement that is missing is made.
         protocols: What the vectors are judged by; the first must be that of the floors.
+        paired: Whether the run of seed s is judged on split s alone, and by nothing but the linear probe: all that a
+            table needs, and a twentieth of the work.
         announce: Told of work that takes a while, or is left out.
     """
 
@@ -113,6 +116,7 @@ class Job:
     probe: bool = True
     resume: bool = False
     protocols: Sequence[str] = DEFAULT_PROTOCOLS
+    paired: bool = False
     announce: Callable[[str], None] = lambda text: None
 
     @property
@@ -176,6 +180,7 @@ def begin(job: Job, folder: Path, seed: int) -> dict[str, Any] | None:
     """Write ``config.json``; or return the metrics of a run that has ended already, to be resumed."""
     flat = settings.flatten(job.resolved.values)
     if job.resume and (folder / CONFIG).exists():
+        _same_nodes(folder, job.graph)
         _same_settings(folder, flat)
         if has_ended(folder):
             return read_metrics(folder)
@@ -188,6 +193,7 @@ def begin(job: Job, folder: Path, seed: int) -> dict[str, Any] | None:
         "dataset": job.graph.name,
         "seed": seed,
         "in_features": job.graph.num_features,
+        "nodes": _digest(job.graph),
         "settings": flat,
         "origins": job.resolved.origins,
     }
@@ -288,8 +294,13 @@ def judge_all(job: Job, folders: Sequence[Path], collected: Sequence[dict[str, A
     if not job.probe or not is_labelled(job.graph):
         return judged
     waiting = [i for i, metrics in enumerate(judged) if metrics["status"] == "ok" and not metrics["probes"]]
+    if not waiting:
+        return judged
     vectors = [load_embeddings(folders[index]) for index in waiting]
-    found = judge(vectors, job.graph, job.device, job.protocols, job.announce) if waiting else []
+    if job.paired:
+        found = judge_pairs(vectors, [judged[index]["seed"] for index in waiting], job)
+    else:
+        found = judge(vectors, job.graph, job.device, job.protocols, job.announce)
     for index, fields in zip(waiting, found, strict=True):
         judged[index] = collected[index] | fields
         _write_json(folders[index] / METRICS, judged[index])
@@ -308,25 +319,59 @@ def judge(
     floor = None
     for protocol in protocols:
         try:
-            # a CPU gains nothing from many at once, and would hold them all in float64
-            groups = [vectors] if device.type == "cuda" else [[z] for z in vectors]
-            results = [
-                result
-                for group in groups
-                for result in linear_probes(group, graph.y, protocol, repeats=REPEATS, masks=graph, device=device)
-            ]
+            found = _probes(vectors, graph, device, protocol)
         except InputError as problem:
             announce(f"Not judged: {problem}")
             continue
-        for own, result in zip(probes, results, strict=True):
-            own.append(result.to_dict())
+        for own, result in zip(probes, found, strict=True):
+            own.append(result)
         if protocol == DEFAULT_PROTOCOLS[0]:
             floor = floor_scores(graph, protocol, REPEATS, device, announce)
     clusters = [cluster(z, graph.y, device=device) for z in vectors]
     return [
-        {"probes": own, "clustering": {"nmi": found.nmi, "ari": found.ari}, "floor": floor}
-        for own, found in zip(probes, clusters, strict=True)
+        {"probes": own, "clustering": {"nmi": clustered.nmi, "ari": clustered.ari}, "floor": floor}
+        for own, clustered in zip(probes, clusters, strict=True)
     ]
+
+
+def judge_pairs(vectors: Sequence[torch.Tensor], seeds: Sequence[int], job: Job) -> list[dict[str, Any]]:
+    """The field ``probes``, each with the ``split`` it is of: seed s on split s.
+
+    Without randomness all seeds are one run, which is judged on every split.
+    """
+    if not get_method(job.method).random:
+        every = (_probes(vectors, job.graph, job.device, protocol) for protocol in job.protocols)
+        return [{"probes": list(own)} for own in zip(*every, strict=True)]
+    every = (_probes(vectors, job.graph, job.device, protocol, seeds) for protocol in job.protocols)
+    return [
+        {"probes": [probe | {"split": seed} for probe in own]}
+        for seed, own in zip(seeds, zip(*every, strict=True), strict=True)
+    ]
+
+
+def _probes(
+    vectors: Sequence[torch.Tensor],
+    graph: Data,
+    device: torch.device,
+    protocol: str,
+    own_splits: Sequence[int] | None = None,
+) -> list[dict[str, Any]]:
+    """An entry of ``probes`` for each of the vectors."""
+    # a CPU gains nothing from many at once, and would hold them all in float64
+    at_once = len(vectors) if device.type == "cuda" else 1
+    found = []
+    for start in range(0, len(vectors), at_once):
+        part = slice(start, start + at_once)
+        found += linear_probes(
+            vectors[part],
+            graph.y,
+            protocol,
+            repeats=REPEATS,
+            own_splits=None if own_splits is None else own_splits[part],
+            masks=graph,
+            device=device,
+        )
+    return [result.to_dict() for result in found]
 
 
 def probe_graph(
@@ -421,7 +466,25 @@ def load_run_graph(folder: Path, data_dir: Path | None) -> Data:
     gone = [file for file in (named_files(where) if os.path.isabs(where) else ()) if file and not Path(file).exists()]
     if gone:
         raise InputError(f"the run in {folder} was trained on {gone[0]}, which is not there any more; put it back.")
-    return load_graph(where, data_dir=data_dir)
+    graph = load_graph(where, data_dir=data_dir)
+    _same_nodes(folder, graph)
+    return graph
+
+
+def _digest(graph: Data) -> str | None:
+    """What tells the nodes and their order apart; None where they have no ids."""
+    ids = graph.get("node_ids")
+    return None if ids is None else hashlib.sha256(json.dumps([str(node) for node in ids]).encode()).hexdigest()
+
+
+def _same_nodes(folder: Path, graph: Data) -> None:
+    """Refuse nodes in another order than the run's: labels and ids would be read beside the vectors of other nodes."""
+    began = read_config(folder).get("nodes")
+    if began is not None and began != _digest(graph):
+        raise InputError(
+            f"{graph.name} has other nodes, or the same in another order, than when {folder} was trained; list them as"
+            " they were, or train anew into another --out."
+        )
 
 
 def load_embeddings(folder: Path) -> torch.Tensor:
@@ -449,9 +512,20 @@ def _read_json(path: Path, keys: Sequence[str]) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         value = None
+    refuse_newer(path, value)
     if not isinstance(value, dict) or value.get("schema") != SCHEMA or any(key not in value for key in keys):
         raise InputError(f"{path} is missing, damaged or of another version; train the run again into another folder.")
     return value
+
+
+def refuse_newer(path: Path, found: Any) -> None:
+    """Refuse what a newer version wrote before anything else is said of it: what looks damaged may only be new."""
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise InputError(
+            f"{path} was written by a newer version of costa (schema {schema}, and this one reads {SCHEMA}); update"
+            " costa."
+        )
 
 
 def check_vector_path(path: Path) -> None:

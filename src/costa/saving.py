@@ -85,12 +85,7 @@ def load(folder: Path, device: torch.device) -> tuple[Method, About]:
         found = None
     if not isinstance(found, dict):
         raise InputError(f"{path} is damaged: it is no JSON object; save or train the model again.")
-    schema = found.get("schema")
-    if isinstance(schema, int) and schema > runs.SCHEMA:
-        raise InputError(
-            f"{path} was written by a newer version of costa (schema {schema}, and this one reads {runs.SCHEMA});"
-            " update costa."
-        )
+    runs.refuse_newer(path, found)
     for name, kind in (FIELDS | OPTIONAL).items():
         if (name in FIELDS or name in found) and not isinstance(found.get(name), kind):
             raise damaged(folder, name)

@@ -252,8 +252,8 @@ def train_stacked(
     steps = Steps(method, graph, train)
     done, earlier = 0, 0.0
     if resume and folders is not None and all((folder / CHECKPOINT).exists() for folder in folders):
-        if not method.resumable:
-            raise InputError("a fixed sketch that depends on H cannot be resumed; train anew into another folder.")
+        if method.unresumable:
+            raise InputError(f"{method.name} cannot be resumed: {method.unresumable}; train anew into another folder.")
         done, earlier = _load_checkpoints(folders, steps)
         if done > train.epochs:
             raise InputError(f"{done} epochs are done already, more than the {train.epochs} asked for; ask for more.")

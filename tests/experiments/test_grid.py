@@ -1,11 +1,14 @@
 import json
 
+import joblib
 import pytest
 import torch
 
-from costa.experiments import grid, store
+from costa import runs, training
+from costa.experiments import grid, presets, store
 from costa.experiments.grid import Cell
 from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
 
 QUICK = (("train.epochs", 2), ("encoder.width", 8), ("head.width", 8))
 CPU = torch.device("cpu")
@@ -24,6 +27,15 @@ def small(monkeypatch):
     monkeypatch.setattr(grid, "load_graph", load)
     yield
     grid._graph.cache_clear()
+
+
+def _vectors(cell, seed):
+    """What the cell's run gives, trained here."""
+    graph, method = grid._graph(cell.dataset, None), get_method(cell.method)
+    values = presets.resolve(method, graph, preset=cell.preset, given=dict(cell.given)).values
+    model = training.build(method, values, graph, seed, CPU)
+    training.train(model, graph, getattr(values, "train", None))
+    return model.embed(graph).float()
 
 
 class TestWhatTheStoreHas:
@@ -105,6 +117,11 @@ class TestMakingWhatIsMissing:
         lines = store.read(tmp_path / "costa-sv" / "cora.jsonl")
         assert [probe["protocol"] for probe in lines[0]["probes"]] == list(grid.PROTOCOLS)
         assert lines[0]["settings"]["train.epochs"] == 2
+        assert [[probe["split"] for probe in line["probes"]] for line in lines] == [[0] * 4, [1] * 4]
+        for cell in cells:
+            whole = runs.judge([_vectors(cell, seed) for seed in cell.seeds(2)], grid._graph("cora", None), CPU)
+            expected = [whole[s % len(whole)]["probes"][0]["accuracy"]["per_split"][s] for s in range(2)]
+            assert grid.pairs(cell, grid.find(cell, tmp_path, 2), grid.PROTOCOLS[0], 2) == expected
 
     def test_only_what_is_missing_is_made(self, add, small, tmp_path):
         cell = Cell("costa-sv", "cora", "none", QUICK)
@@ -135,6 +152,80 @@ class TestMakingWhatIsMissing:
         assert list(grid._tasks([(cell, [0, 1])], CPU)) == [(cell, [0]), (cell, [1])]
 
 
+class TestAlone:
+    """Runs whose seconds are asked for."""
+
+    shared = Cell("costa-sv", "cora", "none", QUICK)
+    alone = Cell("costa-sv", "cora", "none", QUICK, alone=True)
+
+    def test_they_and_those_of_a_table_are_never_taken_for_each_other(self, line_of, tmp_path):
+        # both cells look into the same file, and both lines are judged by every protocol
+        metrics, flat = line_of(self.shared, 0)
+        store.append(tmp_path, metrics | {"trained_together": 1}, flat)
+        assert (list(grid.find(self.shared, tmp_path, 1)), grid.find(self.alone, tmp_path, 1)) == ([0], {})
+        store.append(tmp_path, metrics | {"seed": 1, "alone": True}, flat)
+        assert list(grid.find(self.shared, tmp_path, 2)) == [0]
+        assert list(grid.find(self.alone, tmp_path, 2)) == [1]
+
+    def test_a_time_is_of_a_few_runs_even_without_randomness(self):
+        assert list(self.alone.seeds(20)) == list(range(grid.TIMINGS))
+        assert list(Cell("raw", "cora", alone=True).seeds(2)) == [0, 1]
+
+    def test_even_on_a_gpu_each_seed_is_a_task(self):
+        work = [(self.alone, [0, 1]), (self.shared, [0, 1])]
+        assert list(grid._tasks(work, torch.device("cuda"))) == [
+            (self.alone, [0]),
+            (self.alone, [1]),
+            (self.shared, [0, 1]),
+        ]
+
+    def test_they_run_one_by_one_after_all_others_are_stored_and_not_by_joblib(self, tmp_path, monkeypatch):
+        calls, ended, sent = [], [], []
+
+        def train(cell, seeds, device, data_dir):
+            calls.append((cell.alone, seeds, len(ended)))
+            return grid.Done(cell, [], {})
+
+        def delayed(function):
+            return lambda *arguments: sent.append(arguments[0]) or (function, arguments, {})
+
+        monkeypatch.setattr(grid, "_train", train)
+        monkeypatch.setattr(joblib, "delayed", delayed)
+        work = [(self.alone, [0, 1]), (self.shared, [0, 1])]
+        grid.fill(work, tmp_path, CPU, jobs=1, report=ended.append)
+        assert calls == [(False, [0], 0), (False, [1], 1), (True, [0], 2), (True, [1], 3)]
+        assert sent == [self.shared, self.shared]
+
+    def test_they_are_warmed_up_and_then_trained_in_full(self, small, tmp_path, monkeypatch):
+        epochs = []
+        train = training.train_stacked
+
+        def listen(method, graph, settings, **keywords):
+            epochs.append(settings.epochs)
+            return train(method, graph, settings, **keywords)
+
+        monkeypatch.setattr(training, "train_stacked", listen)
+        cell = Cell("costa-sv", "cora", "none", (("train.epochs", 9), *QUICK[1:]), "time", alone=True)
+        grid.fill(grid.missing([cell], tmp_path, 1), tmp_path, CPU, jobs=1)
+        assert epochs == [grid.FIRST_EPOCHS, 9]
+        (line,) = store.read(tmp_path / "experiments" / "time" / "costa-sv" / "cora.jsonl")
+        assert (line["alone"], line["trained_together"], line["epochs"]) == (True, 1, 9)
+        assert [probe["protocol"] for probe in line["probes"]] == ["random-10-10-80"]
+        assert grid.missing([cell], tmp_path, 1) == []
+
+    @pytest.mark.parametrize(("method", "moves"), [("raw", False), ("deepwalk", False), ("untrained", True)])
+    def test_a_method_without_weights_computes_on_the_cpu(self, small, method, moves):
+        if method == "deepwalk":
+            pytest.importorskip("gensim")
+        # it stands for a GPU: not equal to the CPU, and works everywhere
+        device = torch.device("cpu", 0)
+        graph = grid.load_graph("cora")
+        given = {"walks.length": 5, "walks.number": 2, "walks.dimension": 4} if method == "deepwalk" else {}
+        values = presets.resolve(get_method(method), graph, given=given).values
+        assert grid._warm_up(method, values, graph, device) == (device if moves else CPU)
+
+
 def test_the_label_names_what_was_changed():
+    assert Cell("costa-mv", "cora", alone=True).label == "costa-mv on cora, alone"
     assert Cell("costa-mv", "cora", "paper").label == "costa-mv (paper) on cora"
     assert Cell("costa-sv", "cora", given=(("sketch.ratio", 0.1),)).label == "costa-sv on cora, sketch.ratio 0.1"

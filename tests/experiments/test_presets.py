@@ -2,7 +2,7 @@ import pytest
 
 from costa import settings
 from costa.errors import InputError
-from costa.experiments import presets
+from costa.experiments import paper, presets
 from costa.graphs.synthetic import planted_partition
 from costa.methods import METHODS, get_method
 
@@ -57,7 +57,10 @@ def test_a_config_file_is_read_or_refused_in_a_sentence(tmp_path):
 
 def test_what_validation_chose_has_a_file_for_each_dataset(tmp_path, monkeypatch):
     assert presets.load_preset("tuned", "costa-mv", "digits")["encoder.norm"] == "batch"
-    assert presets.published("tuned", "costa-sv") == ["digits"]
+    measured = [name for name in (*paper.MAIN, *paper.CITATION) if name not in paper.UNMEASURED]
+    for method in ("costa-sv", "costa-mv"):
+        assert set(presets.published("tuned", method)) == {"digits", *measured}
+        assert set(presets.published("strict", method)) == set(measured)
     monkeypatch.setattr(presets, "ROOT", tmp_path)
     assert presets.published("strict", "costa-sv") == []
     folder = tmp_path / "strict" / "costa-sv"
@@ -72,13 +75,13 @@ def test_what_validation_chose_has_a_file_for_each_dataset(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("preset", "message"),
     [
-        ("paper", "no settings are published for costa-mv on dblp .*cora.*use the preset tuned or none"),
-        ("strict", "no settings were chosen strictly for costa-mv on dblp"),
+        ("paper", "no settings are published for costa-mv on my-own .*cora.*use the preset tuned or none"),
+        ("strict", "no settings were chosen strictly for costa-mv on my-own"),
     ],
 )
 def test_asking_for_a_preset_that_is_not_there_is_an_error(preset, message):
     graph = planted_partition(40, 2, 4, degree=4, seed=0)
-    graph.name = "dblp"
+    graph.name = "my-own"
     with pytest.raises(InputError, match=message):
         presets.resolve(get_method("costa-mv"), graph, preset=preset)
-    assert presets.resolve(get_method("costa-mv"), graph).note.startswith("no tuned settings for costa-mv on dblp")
+    assert presets.resolve(get_method("costa-mv"), graph).note.startswith("no tuned settings for costa-mv on my-own")

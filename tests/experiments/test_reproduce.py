@@ -1,3 +1,4 @@
+import csv
 import json
 
 import pytest
@@ -61,6 +62,7 @@ class TestRequests:
             "fig-ratio": {"cora", "citeseer"},
             "fig-density": {"cora", "citeseer"},
             "fig-runtime": set(),
+            "fig-time": {"amazon-photo", "cora"},
             "fig-bounds": set(),
             "fig-bias-2d": set(),
             "fig-bias-distribution": set(),
@@ -106,6 +108,21 @@ class TestCommand:
         again = costa(*arguments)
         assert again.out.splitlines()[0] == "2 cells, 0 runs to make: all are in the store"
         assert store.read_text() == before
+
+    def test_times_are_taken_once_then_drawn(self, small, costa, tmp_path):
+        arguments = (
+            "reproduce", "fig-time", "--datasets", "cora", "--methods", "raw,untrained", "--seeds", 2,
+            "--device", "cpu", "--jobs", 1, "--results", tmp_path / "results", "--out", tmp_path / "docs" / "figures",
+        )  # fmt: skip
+        result = costa(*arguments)
+        assert result.code == 0, result.err
+        lines = result.out.splitlines()
+        assert lines[0] == "4 cells, 7 runs to make"  # raw has one for its accuracy, and two for its time
+        assert [", alone" in line for line in lines[1:8]] == [False] * 3 + [True] * 4
+        assert [line.rsplit(".")[-1] for line in lines[8:]] == ["svg", "png", "csv"]
+        rows = csv.DictReader((tmp_path / "docs" / "figures" / "fig-time.csv").open())
+        assert [row["method"] for row in rows if row["timings"] == "2"] == ["raw", "untrained"]
+        assert costa(*arguments).out.splitlines()[0] == "4 cells, 0 runs to make: all are in the store"
 
     def test_no_run_only_writes_what_there_is(self, costa, tmp_path):
         out = tmp_path / "docs" / "figures"

@@ -27,7 +27,9 @@ def graph():
 
 
 def a_job(graph, method="costa-sv", **options):
-    return tune.Job(graph, get_method(method), CPU, **{"epochs": 3, "seeds": 1, "splits": 2} | options)
+    return tune.Job(
+        graph, get_method(method), CPU, **{"epochs": 3, "seeds": 1, "splits": 2, "final_splits": 2} | options
+    )
 
 
 def searched(path, job, trials, seed=0):
@@ -341,7 +343,7 @@ class TestFinalists:
 
     def test_they_are_not_trained_twice(self, graph, study, tmp_path, monkeypatch):
         job = a_job(graph)
-        everyone = {(final.preset, final.number) for final in tune._finalists(study, 2, 2)}
+        everyone = {(final.preset, final.number) for final in tune._finalists(a_job(graph), study, 2, 2)}
         first = next(tune.judge_finalists(job, study, 2, 2))
         assert len(first.accuracies) == 2
         study = tune.open_study(tmp_path / "study.log", job)
@@ -350,10 +352,12 @@ class TestFinalists:
         assert len(set(rest)) == len(rest)
         monkeypatch.setattr(tune, "_train_again", lambda *arguments: "trained")
         assert list(tune.judge_finalists(job, study, 2, 2)) == []
-        assert next(tune.judge_finalists(job, study, 2, 3)).why == "trained"  # other seeds are another question
+        # with other seeds or splits it is another question
+        assert next(tune.judge_finalists(job, study, 2, 3)).why == "trained"
+        assert next(tune.judge_finalists(a_job(graph, final_splits=3), study, 2, 2)).why == "trained"
 
     def test_another_process_takes_what_is_not_begun(self, graph, study):
-        finals = tune._finalists(study, 3, 1)
+        finals = tune._finalists(a_job(graph), study, 3, 1)
         for final in finals:
             if final.number != 2:
                 study.set_user_attr(f"begun {final.number}", True)
@@ -377,7 +381,7 @@ class TestFinalists:
 
     def test_one_that_fails_is_not_chosen(self, graph, study, tmp_path, monkeypatch):
         job = a_job(graph)
-        best = tune._finalists(study, 3, 1)[0].number
+        best = tune._finalists(a_job(graph), study, 3, 1)[0].number
         again = tune._train_again
         failing = tune.finished(study)[best].user_attrs["settings"]
         monkeypatch.setattr(
@@ -394,7 +398,7 @@ class TestFinalists:
 
     @pytest.mark.parametrize("method", ["costa-sv", "costa-mv"])
     def test_what_is_written_is_what_was_chosen(self, graph, tmp_path, monkeypatch, method):
-        job = a_job(graph, method)
+        job = a_job(graph, method, final_splits=4)
         study, _ = searched(tmp_path / "study.log", job, 3)
         finals = list(tune.judge_finalists(job, study, 2, 2))
         paths = tune.write_presets(job, study, 2, 2, tmp_path)
@@ -414,7 +418,7 @@ class TestFinalists:
             assert presets.resolve(job.method, graph, preset=preset).values == expected
             comment = " ".join(line.removeprefix("# ") for line in path.read_text().split("\n") if line[:1] == "#")
             assert comment == (
-                f"Chosen by validation accuracy ({protocol}, tuning seeds 1100 … 1101 × 2 splits): {best.percent} over"
+                f"Chosen by validation accuracy ({protocol}, tuning seeds 1100 … 1101 × 4 splits): {best.percent} over"
                 f" the seeds, the best of {len(rivals)} finalists of 3 trials. Untested: reported numbers use other"
                 " seeds."
             )

@@ -73,13 +73,13 @@ FIGURES = {"ablation": fig_ablation, "ratio": fig_ratio, "density": fig_density}
 
 def _accuracies(rows: Sequence[tuple[dict[str, Any], Cell]], name: str, results: Path, seeds: int) -> Table:
     """The figure's data: for each row its dataset, its own column, and its accuracy."""
-    table = [{"dataset": cell.dataset, **own, **_accuracy(cell, results, seeds)} for own, cell in rows]
+    table = [{"dataset": cell.dataset, **own, **accuracy(cell, results, seeds)} for own, cell in rows]
     if not any(row["runs"] for row in table):
         raise InputError(f"there are no runs for {name} in {results}; make them with `costa reproduce {name}`.")
     return table
 
 
-def _accuracy(cell: Cell, results: Path, seeds: int) -> dict[str, Any]:
+def accuracy(cell: Cell, results: Path, seeds: int) -> dict[str, Any]:
     """Mean and standard deviation, in percent, of the accuracy of seed s on split s, and of how many seeds."""
     scores = grid.pairs(cell, grid.find(cell, results, seeds), PROTOCOL, seeds)
     if not scores:
@@ -235,14 +235,23 @@ def _draw_lines(table: Table, x: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
+def count_of(counts: Sequence[int], what: str) -> str:
+    """How many of them there are.
+
+    >>> count_of([3, 20], "seed"), count_of([1, 1], "run")
+    ('3 to 20 seeds', '1 run')
+    """
+    low, high = min(counts), max(counts)
+    return f"{low} to {high} {what}s" if low < high else f"{high} {what}{'s' * (high > 1)}"
+
+
 def _canvas(table: Table, width: float) -> tuple[Figure, Axes]:
     """Axes under a title that says what the accuracies are; the seeds in it are those that were found."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, 4.2), layout="constrained")
     axes = figure.subplots()
-    counts = sorted({row["runs"] for row in table if row["runs"]})
-    seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts[0] > 1)}"
+    seeds = count_of([row["runs"] for row in table if row["runs"]], "seed")
     axes.set_title(f"COSTA with one view, {PROTOCOL}\nmean ± standard deviation over {seeds}", fontsize="medium")
     return figure, axes
 

@@ -4,22 +4,28 @@ A *cell* is one number of a table or one point of a figure: a method on a datase
 seeds. Runs are looked for in the store by their settings, whoever made them, and only what is missing is trained: on a
 GPU all seeds of a cell as one program, on a CPU each in a process. The processes are joblib's: inside
 ``joblib.parallel_config("dask")``, or Ray's, they are on other machines.
+
+Runs that share a device share its time. A cell whose seconds are asked for is run *alone*: after all others, in this
+process, one seed after the other.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch_geometric.data import Data
 
-from costa import many, runs, settings
+from costa import many, runs, settings, training
+from costa.bench.measure import FIRST_EPOCHS
+from costa.bench.suites import subgraph
 from costa.experiments import presets, store
 from costa.graphs import load_graph
 from costa.methods import get_method
@@ -28,6 +34,11 @@ PROTOCOLS = (*runs.DEFAULT_PROTOCOLS, "random-10-80-10", "strict-10-10-80")
 """What every run of an experiment is judged by."""
 FROM_GRAPH = ("features.scaling", "sketch.ratio")
 """What a method may choose from the graph: where nobody asks for a value, any that was chosen will do."""
+
+TIMINGS = 3
+"""Runs that a time is the median of, at the most."""
+WARM_UP_NODES = 500
+"""Of the subgraph on which a method without epochs warms up: random walks on the whole would take as long again."""
 
 Settings = tuple[tuple[str, Any], ...]
 
@@ -42,6 +53,7 @@ class Cell:
         preset: The settings it starts from; the method's own where the dataset has none.
         given: Settings over those, as ``--set`` would give them.
         experiment: Its folder under ``results/experiments/``; none for the main tables, which are in ``results/``.
+        alone: Whether its runs are there for their seconds: warmed up, nothing beside them, judged by one protocol.
     """
 
     method: str
@@ -49,13 +61,14 @@ class Cell:
     preset: str = "tuned"
     given: Settings = ()
     experiment: str | None = None
+    alone: bool = False
 
     @property
     def label(self) -> str:
         """What it is, for a person."""
         changed = "".join(f", {key} {value}" for key, value in self.given)
         preset = f" ({self.preset})" if self.preset != "tuned" else ""
-        return f"{self.method}{preset} on {self.dataset}{changed}"
+        return f"{self.method}{preset} on {self.dataset}{changed}{', alone' * self.alone}"
 
     def file(self, results: Path) -> Path:
         """Where its runs are, among others of the method on the dataset."""
@@ -66,8 +79,15 @@ class Cell:
         return results / "experiments" / self.experiment if self.experiment else results
 
     def seeds(self, count: int) -> range:
-        """Those it is run with; a method without randomness is the same with every seed."""
+        """Those it is run with; a method without randomness is the same with every seed, but for its seconds."""
+        if self.alone:
+            return range(min(count, TIMINGS))
         return range(count if get_method(self.method).random else 1)
+
+    @property
+    def protocols(self) -> Sequence[str]:
+        """What its runs are judged by; of those that are timed, enough to see that they are the table's models."""
+        return PROTOCOLS[:1] if self.alone else PROTOCOLS
 
     @functools.cached_property
     def asked(self) -> dict[str, Any]:
@@ -80,13 +100,17 @@ class Cell:
         return {key: value for key, value in flat.items() if key not in left}
 
     def fits(self, run: Mapping[str, Any]) -> bool:
-        """Whether a run of the store is one of this cell's: with its settings, and judged unless it came to nothing."""
+        """Whether a run of the store is one of this cell's.
+
+        It has the cell's settings, was judged unless it came to nothing, and was run alone if and only if the cell is.
+        """
         known = settings.flatten(get_method(self.method).Settings())
         # what an older run did not know of, it had by default
         had = json.loads(json.dumps(known)) | run["settings"]
         judged = {probe["protocol"] for probe in run["probes"]}
-        complete = run["status"] != "ok" or judged.issuperset(PROTOCOLS)
-        return complete and all(had[key] == value for key, value in self.asked.items())
+        complete = run["status"] != "ok" or judged.issuperset(self.protocols)
+        same_kind = run.get("alone", False) == self.alone
+        return same_kind and complete and all(had[key] == value for key, value in self.asked.items())
 
 
 def find(cell: Cell, results: Path, count: int) -> dict[int, dict[str, Any]]:
@@ -108,14 +132,14 @@ def pairs(cell: Cell, found: Mapping[int, Mapping[str, Any]], protocol: str, cou
     A run that diverged or collapsed has none.
     """
     scores = {
-        seed: probe["accuracy"]["per_split"]
+        seed: dict(enumerate(probe["accuracy"]["per_split"], probe.get("split", 0)))
         for seed, run in found.items()
         for probe in run["probes"]
         if probe["protocol"] == protocol
     }
     if not get_method(cell.method).random:
-        return [accuracy for per_split in scores.values() for accuracy in per_split[:count]]
-    return [per_split[seed] for seed, per_split in scores.items() if seed < len(per_split)]
+        return [by_split[split] for by_split in scores.values() for split in range(count) if split in by_split]
+    return [by_split[seed] for seed, by_split in scores.items() if seed in by_split]
 
 
 @dataclass(frozen=True)
@@ -143,13 +167,17 @@ def fill(
         results: The store.
         device: Where to train.
         data_dir: Where benchmark graphs are.
-        jobs: Tasks at a time; what joblib is configured for where it is not given.
+        jobs: Tasks at a time, but for runs alone; what joblib is configured for where it is not given.
         report: Hears of each task that has ended.
     """
     import joblib
 
-    tasks = [joblib.delayed(_train)(cell, seeds, device, data_dir) for cell, seeds in _tasks(work, device)]
-    for done in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
+    tasks = list(_tasks(work, device))
+    shared = [joblib.delayed(_train)(*task, device, data_dir) for task in tasks if not task[0].alone]
+    beside_others = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(shared)
+    # none begins before the last of the others has ended
+    alone = (_train(*task, device, data_dir) for task in tasks if task[0].alone)
+    for done in itertools.chain(beside_others, alone):
         for metrics in done.metrics:
             if metrics["status"] == "interrupted":
                 raise KeyboardInterrupt
@@ -159,7 +187,7 @@ def fill(
 
 def _tasks(work: Sequence[tuple[Cell, list[int]]], device: torch.device) -> Iterator[tuple[Cell, list[int]]]:
     for cell, seeds in work:
-        if device.type == "cuda":
+        if device.type == "cuda" and not cell.alone:
             yield cell, seeds
         else:
             yield from ((cell, [seed]) for seed in seeds)
@@ -169,11 +197,31 @@ def _train(cell: Cell, seeds: list[int], device: torch.device, data_dir: Path | 
     """Train and judge the cell with these seeds; its RUN folders do not outlive it."""
     graph = _graph(cell.dataset, data_dir)
     resolved = presets.resolve(get_method(cell.method), graph, preset=cell.preset, given=dict(cell.given))
-    job = runs.Job(graph, cell.dataset, cell.method, resolved, device, protocols=PROTOCOLS)
+    if cell.alone:
+        device = _warm_up(cell.method, resolved.values, graph, device)
+    job = runs.Job(graph, cell.dataset, cell.method, resolved, device, protocols=cell.protocols, paired=True)
     with tempfile.TemporaryDirectory() as room:
         folders = {seed: Path(room) / str(seed) for seed in seeds}
         metrics = list(many.execute(job, folders, data_dir))
-    return Done(cell, metrics, settings.flatten(resolved.values))
+    own = {"alone": True} if cell.alone else {}
+    return Done(cell, [run | own for run in metrics], settings.flatten(resolved.values))
+
+
+def _warm_up(name: str, values: Any, graph: Data, device: torch.device) -> torch.device:
+    """Do once, untimed, what only the first training in a process pays for: starting CUDA, compiling, importing.
+
+    With the same graph and settings, since kernels are compiled for their shapes.
+
+    Returns:
+        Where the method computes. One without weights does so where the graph is, on the CPU, and its line should say.
+    """
+    method = training.build(get_method(name), values, graph, seed=0, device=device)
+    train = getattr(values, "train", None)
+    if train is None:
+        training.train(method, subgraph(graph, min(WARM_UP_NODES, graph.num_nodes)))
+    else:
+        training.train(method, graph, replace(train, epochs=min(FIRST_EPOCHS, train.epochs)))
+    return device if next(method.parameters(), None) is not None else torch.device("cpu")
 
 
 @functools.lru_cache(maxsize=1)

@@ -70,10 +70,9 @@ def _ours(cell: Cell, results: Path, seeds: int, protocol: str) -> str:
 
 
 def _settings_file(method: str, dataset: str) -> str:
-    """Links, from the page to the files in the source tree."""
+    """Paths beneath ``costa/experiments``; no links, for which a site of the pages alone would have no target."""
     places = [name for name in ("tuned", "strict") if dataset in presets.published(name, method)]
-    root = "../src/costa/experiments"
-    return ", ".join(f"[{name}]({root}/{name}/{method}/{dataset}.toml)" for name in places)
+    return ", ".join(f"`{name}/{method}/{dataset}.toml`" for name in places)
 
 
 def side_by_side(

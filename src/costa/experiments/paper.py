@@ -28,6 +28,17 @@ METHODS = (
     *("grace", "gca", "bgrl", "cca-ssg", "costa-sv", "costa-mv"),
 )
 """Of the two main tables, in their order."""
+FAMILIES = {
+    "floors": ("raw", "untrained"),
+    "random walks": ("node2vec", "deepwalk", "deepwalk-x"),
+    "auto-encoders": ("gae", "vgae"),
+    "contrastive": ("dgi", "gmi", "mvgrl", "grace", "gca"),
+    "without negatives": ("gbt", "bgrl", "cca-ssg"),
+    "COSTA": ("costa-sv", "costa-mv"),
+}
+"""What they learn by."""
+TIMED = ("amazon-photo", "cora")
+"""Graphs on which every method is timed."""
 
 SKETCHES: dict[str, tuple[str, Settings]] = {
     "noise": ("Gaussian noise", (("sketch.kind", "noise"), ("sketch.noise_std", 1.0))),
@@ -100,9 +111,15 @@ def untrained_cell(method: str, dataset: str) -> Cell | None:
     own = get_method(method).Settings()
     if preset is None or not isinstance(getattr(own, "encoder", None), settings.Encoder):
         return None
-    chosen = settings.flatten(own) | preset
-    shared = settings.flatten(get_method("untrained").Settings())
+    merged, _ = settings.merge(type(own), [("tuned", preset)])
+    chosen, idle = settings.flatten(merged), get_method(method).unused(merged)
+    shared = [key for key in settings.flatten(get_method("untrained").Settings()) if key not in idle]
     return Cell("untrained", dataset, given=tuple((key, chosen[key]) for key in shared if chosen[key] != "auto"))
+
+
+def timed_cell(method: str, dataset: str) -> Cell:
+    """The method as in its main table, run alone: the table's runs share a device, and with it their seconds."""
+    return Cell(method, dataset, experiment="time", alone=True)
 
 
 def sketch_cell(dataset: str, sketch: str) -> Cell:

@@ -165,6 +165,25 @@ def _ablation_cells(request: Request) -> list[Cell]:
     ]
 
 
+def _time(request: Request) -> list[Path]:
+    from costa.experiments import paper, time_page
+
+    return time_page.write(request.results, request.out, _datasets(request, paper.TIMED), request.seeds)
+
+
+def _time_cells(request: Request) -> list[Cell]:
+    """For each method the table's runs, which give the accuracy, and those alone, which give the seconds."""
+    from costa.experiments import paper
+    from costa.experiments.grid import Cell
+
+    return [
+        cell
+        for dataset in _datasets(request, paper.TIMED)
+        for method in paper.METHODS
+        for cell in (Cell(method, dataset), paper.timed_cell(method, dataset))
+    ]
+
+
 def _bounds(request: Request) -> list[Path]:
     from costa.experiments import bounds_page
 
@@ -231,6 +250,7 @@ TARGETS = {
     "fig-ratio": _figure("ratio", "accuracy against k/n"),
     "fig-density": _figure("density", "accuracy against the density of a very sparse projection"),
     "fig-runtime": Target("seconds for 1,000 epochs against nodes, from `costa bench runtime`", _runtime),
+    "fig-time": Target("accuracy against the seconds to train one model alone, every method", _time, _time_cells),
     "fig-bounds": Target(
         "how well each sketch keeps the covariance, into docs/theory.md too", _bounds, measure=_measure_bounds
     ),

@@ -61,9 +61,9 @@ class Method(nn.Module):
         return f"{cls.paper}, {cls.year}" if cls.year else cls.paper
 
     @property
-    def resumable(self) -> bool:
-        """Whether a checkpoint of weights, optimiser and generator is all there is to it."""
-        return True
+    def unresumable(self) -> str | None:
+        """Why weights, optimiser and generator are not all that a checkpoint would need; None where they are."""
+        return None
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:

@@ -178,9 +178,11 @@ class Costa(EncoderMethod, GradientMethod):
         return self.capturable and not self.sketch.depends_on_h
 
     @property
-    def resumable(self) -> bool:
-        """A fixed P that was made from H cannot be made again once H has moved on."""
-        return not (self.sketch.fixed and self.sketch.depends_on_h)
+    def unresumable(self) -> str | None:
+        """A fixed P must be made from its seed alone."""
+        if self.sketch.fixed and self.sketch.depends_on_h:
+            return "a fixed sketch made from H cannot be made again once H has moved on"
+        return None
 
 
 class CostaSV(Costa):
