@@ -301,14 +301,14 @@ def linear_probes(
     """
     if solver not in SOLVERS:
         raise InputError(f"there is no solver '{solver}'; choose one of: {', '.join(SOLVERS)}.")
-    rule, label = PROTOCOLS[protocol], _labels(y)
-    x = _together(zs, len(label), device)
     last = repeats if own_splits is None else max(own_splits) + 1
     parts = splits(protocol, y, repeats=last, first=first_split, masks=masks)
     if own_splits is not None:
         if last > len(parts):
             raise InputError(f"the graph has {len(parts)} splits of its own, and no split {last - 1}; ask for fewer.")
         parts = [parts[number] for number in own_splits]
+    rule, label = PROTOCOLS[protocol], _labels(y)
+    x = _together(zs, len(label), device)
 
     fit_on = [torch.cat([part.train, part.validation]) if rule.selection == "refit" else part.train for part in parts]
     solve = SOLVERS[solver] if own_splits is None else _each_on_its_own(SOLVERS[solver])
