@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import torch
 from sklearn import datasets
-from sklearn.neighbors import kneighbors_graph
+from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
 from sklearn.preprocessing import StandardScaler
 from torch_geometric.data import Data
 
@@ -53,6 +53,54 @@ def words(n: int, classes: int, seed: int) -> Data:
     return graph
 
 
+def counts(n: int, classes: int, seed: int) -> Data:
+    """A planted partition whose features are 200 word counts: one class uses a word three times as often as another."""
+    graph = planted_partition(n, classes, 2, degree=6, homophily=0.7, seed=seed)
+    rng = np.random.default_rng(seed)
+    rates = np.where(rng.random((classes, 200)) < 0.1, 0.3, 0.1)
+    lengths = rng.gamma(2.0, 0.5, (n, 1))
+    graph.x = torch.from_numpy(rng.poisson(lengths * rates[graph.y.numpy()]).astype("float32"))
+    return graph
+
+
+def power_law(n: int, classes: int, features: int, seed: int) -> Data:
+    """Few nodes with very many neighbours: ends of edges are drawn by Pareto weights, 7 in 10 within a class."""
+    graph = planted_partition(n, classes, features, degree=0, signal=1.5, seed=seed)
+    rng = np.random.default_rng(seed)
+    y, weight = graph.y.numpy(), rng.pareto(1.5, n) + 0.3
+    source = rng.choice(n, 3 * n, p=weight / weight.sum())
+    target = np.empty_like(source)
+    within = rng.random(source.size) < 0.7
+    for c in range(classes):
+        for same, members in ((True, y == c), (False, y != c)):
+            own = (y[source] == c) & (within == same)
+            target[own] = rng.choice(n, own.sum(), p=members * weight / (members * weight).sum())
+    return as_graph(np.stack([source, target]), graph.x.numpy(), labels=y)
+
+
+def geometric(n: int, seed: int) -> Data:
+    """Points in the unit square, joined where they are close; a class is one of nine fields, the features are noisy."""
+    rng = np.random.default_rng(seed)
+    places = rng.random((n, 2))
+    y = (places * 3).astype(int) @ [3, 1]
+    x = rng.standard_normal((n, 16)) + 2 * np.eye(9, 16)[y]
+    return as_graph(radius_neighbors_graph(places, (5 / np.pi / n) ** 0.5), x.astype("float32"), labels=y)
+
+
+def weighted(seed: int) -> Data:
+    """Clusters that overlap, each point linked to its ten nearest by edges that weigh less the longer they are."""
+    x, y = datasets.make_blobs(900, 8, centers=5, cluster_std=5.0, random_state=seed)
+    links = kneighbors_graph(x, 10, mode="distance")
+    links.data = np.exp(-((links.data / links.data.mean()) ** 2))
+    return as_graph(links, x.astype("float32"), labels=y)
+
+
+def diabetes() -> Data:
+    """How far the disease went in a year, in thirds."""
+    x, y = datasets.load_diabetes(return_X_y=True, scaled=False)
+    return neighbours(x, np.digitize(y, np.quantile(y, [1 / 3, 2 / 3])))
+
+
 Makers = Mapping[str, Callable[[], Data]]
 JUDGING: Makers = {
     "breast-cancer": lambda: neighbours(*datasets.load_breast_cancer(return_X_y=True)),
@@ -78,6 +126,15 @@ DEVELOPMENT: Makers = {
     "planted-500": lambda: planted_partition(500, 4, 24, degree=7, homophily=0.75, signal=1.5, seed=1001),
     "planted-1500": lambda: planted_partition(1500, 6, 40, degree=5, homophily=0.6, signal=1.5, seed=1002),
     "planted-3000": lambda: planted_partition(3000, 5, 32, degree=30, homophily=0.4, signal=1.0, seed=1003),
+    "planted-few-columns": lambda: planted_partition(1000, 3, 5, degree=6, homophily=0.7, signal=1.5, seed=1004),
+    "planted-many-columns": lambda: planted_partition(700, 3, 200, degree=4, homophily=0.7, signal=3.0, seed=1005),
+    "planted-apart": lambda: planted_partition(1000, 4, 20, degree=10, homophily=0.1, signal=1.5, seed=1006),
+    "planted-by-chance": lambda: planted_partition(800, 3, 16, degree=6, homophily=0.33, signal=2.0, seed=1007),
+    "power-law": lambda: power_law(1500, 4, 30, 1008),
+    "geometric": lambda: geometric(900, 1009),
+    "weighted": lambda: weighted(1010),
+    "counts": lambda: counts(1000, 4, 1011),
+    "diabetes": diabetes,
 }
 
 

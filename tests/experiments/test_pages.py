@@ -130,6 +130,14 @@ def test_every_cell_of_a_target_is_one_that_its_table_shows(add, tmp_path):
             assert len(measured) <= 1, line  # WikiCS
 
 
+@pytest.mark.parametrize(("ratio", "width", "rows"), [(0.5, 128, 128), (0.01, 128, 0), (0.5, 2000, 0)])
+def test_the_svd_gets_as_many_rows_as_it_can_have(monkeypatch, ratio, width, rows):
+    chosen = {"sketch.ratio": ratio, "encoder.width": width}
+    monkeypatch.setattr(presets, "load_preset", lambda name, method, dataset: chosen)
+    assert paper.sketch_cell("cora", "svd").asked["sketch.k"] == rows
+    assert paper.sketch_cell("cora", "gaussian").asked["sketch.k"] == 0
+
+
 @pytest.mark.parametrize("target", reproduce.TARGETS)
 def test_the_settings_of_every_cell_agree(target):
     graph = planted_partition(40, 2, 8, seed=0)

@@ -10,12 +10,15 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from costa import settings
 from costa.experiments import presets
 from costa.experiments.grid import Cell, Settings
 from costa.methods import get_method
+
+if TYPE_CHECKING:
+    from costa.graphs.benchmarks import Benchmark
 
 MAIN = ("wikics", "amazon-computers", "amazon-photo", "coauthor-cs", "coauthor-physics")
 CITATION = ("cora", "citeseer", "pubmed", "dblp")
@@ -124,7 +127,17 @@ def timed_cell(method: str, dataset: str) -> Cell:
 
 def sketch_cell(dataset: str, sketch: str) -> Cell:
     """One view with another P or E."""
-    return Cell("costa-sv", dataset, given=SKETCHES[sketch][1], experiment="sketches")
+    rows = _svd_rows(dataset) if sketch == "svd" else ()
+    return Cell("costa-sv", dataset, given=SKETCHES[sketch][1] + rows, experiment="sketches")
+
+
+def _svd_rows(dataset: str) -> Settings:
+    """An SVD has at most d rows: where one view's k is larger, the d that there are."""
+    tuned = presets.load_preset("tuned", "costa-sv", dataset) or {}
+    chosen = settings.flatten(get_method("costa-sv").Settings()) | tuned
+    width = chosen["encoder.width"]
+    rows = chosen["sketch.k"] or chosen["sketch.ratio"] * _benchmark(dataset).nodes
+    return (("sketch.k", width),) if rows > width else ()
 
 
 def ablation_cell(dataset: str, which: str) -> Cell:
@@ -182,9 +195,13 @@ def title_of(dataset: str) -> str:
     >>> title_of("dblp")
     'DBLP'
     """
+    return _benchmark(dataset).title
+
+
+def _benchmark(name: str) -> Benchmark:
     from costa.graphs.benchmarks import BENCHMARKS
 
-    return next(benchmark.title for benchmark in BENCHMARKS if benchmark.name == dataset)
+    return next(benchmark for benchmark in BENCHMARKS if benchmark.name == name)
 
 
 @functools.cache
