@@ -546,20 +546,27 @@ def reproduce(
     names = [[name for name in text.split(",") if name] for text in (datasets, methods)]
     request = room.Request(results, out, seeds, *names)
     room.check(target, request)
+    failed = 0
     if not no_run:
-        _fill(target, request, device, jobs, data_dir)
+        failed = _fill(target, request, device, jobs, data_dir)
         room.measure(target, request, lambda: _setup(device, jobs, data_dir))
     for path in room.reproduce(target, request):
         _say(str(path))
+    if failed:
+        _fail(f"{failed} run{'s' * (failed > 1)} could not be made; the lines above say why.")
 
 
-def _fill(target: list[str], request: Request, device: str, jobs: int | None, data_dir: Path | None) -> None:
-    """Train what the targets lack; a line for each task that has ended, with what is left."""
+def _fill(target: list[str], request: Request, device: str, jobs: int | None, data_dir: Path | None) -> int:
+    """Train what the targets lack; a line for each task that has ended, with what is left.
+
+    Returns:
+        How many runs could not be made.
+    """
     from costa.experiments import reproduce as room
 
     wanted = room.cells(target, request)
     if not wanted:
-        return
+        return 0
     from costa import many, training
     from costa.experiments import grid
 
@@ -567,16 +574,20 @@ def _fill(target: list[str], request: Request, device: str, jobs: int | None, da
     total = sum(len(seeds) for _, seeds in work)
     _say(f"{len(wanted)} cells, {total} runs to make" + ("" if work else ": all are in the store"))
     if not work:
-        return
+        return 0
     where = training.resolve_device(device)
-    began, done = time.perf_counter(), 0
+    began, done, failed = time.perf_counter(), 0, 0
 
     def report(ended: Done) -> None:
-        nonlocal done
-        done += len(ended.metrics)
+        nonlocal done, failed
+        done += len(ended.seeds)
         spent = time.perf_counter() - began
         left = _duration(spent / done * (total - done))
-        _say(f"{done}/{total}  {ended.cell.label}: {_ending(ended.metrics)}; {left} left")
+        if ended.why is None:
+            _say(f"{done}/{total}  {ended.cell.label}: {_ending(ended.metrics)}; {left} left")
+        else:
+            failed += len(ended.seeds)
+            _say(f"{done}/{total}  {ended.cell.label} could not be run: {ended.why} {left} left")
 
     try:
         jobs = jobs or (1 if where.type == "cuda" else many.cores())
@@ -584,6 +595,7 @@ def _fill(target: list[str], request: Request, device: str, jobs: int | None, da
     except KeyboardInterrupt:
         _say(f"Stopped after {done} of {total} runs. They are in {request.results}; the same command goes on.")
         raise typer.Exit(130) from None
+    return failed
 
 
 def _setup(device: str, jobs: int | None, data_dir: Path | None) -> Setup:

@@ -4,7 +4,8 @@ import joblib
 import pytest
 import torch
 
-from costa import runs, training
+from costa import many, runs, training
+from costa.errors import InputError
 from costa.experiments import grid, presets, store
 from costa.experiments.grid import Cell
 from costa.graphs.synthetic import planted_partition
@@ -146,6 +147,31 @@ class TestMakingWhatIsMissing:
             grid.fill(grid.missing([cell], tmp_path, 3), tmp_path, CPU, jobs=1)
         assert list(grid.find(cell, tmp_path, 3)) == [0]
 
+    @pytest.mark.parametrize(
+        ("problem", "why"),
+        [
+            (InputError("this cannot be."), "this cannot be."),
+            (torch.OutOfMemoryError("CUDA out of memory."), "there is not enough memory for it."),
+        ],
+    )
+    def test_what_cannot_be_trained_is_said_and_the_others_go_on(self, small, tmp_path, monkeypatch, problem, why):
+        bad, good = Cell("grace", "cora", given=(("train.epochs", 1),)), Cell("raw", "cora")
+        execute = many.execute
+
+        def fails(job, *arguments):
+            if job.method == "grace":
+                raise problem
+            return execute(job, *arguments)
+
+        monkeypatch.setattr(many, "execute", fails)
+        ended = []
+        grid.fill(grid.missing([bad, good], tmp_path, 1), tmp_path, CPU, jobs=1, report=ended.append)
+        assert [(done.cell, done.seeds, len(done.metrics), done.why) for done in ended] == [
+            (bad, [0], 0, why),
+            (good, [0], 1, None),
+        ]
+        assert grid.missing([bad, good], tmp_path, 1) == [(bad, [0])]
+
     def test_on_a_gpu_the_seeds_of_a_cell_are_one_task(self):
         cell = Cell("costa-sv", "cora")
         assert list(grid._tasks([(cell, [0, 1])], torch.device("cuda"))) == [(cell, [0, 1])]
@@ -184,7 +210,7 @@ class TestAlone:
 
         def train(cell, seeds, device, data_dir):
             calls.append((cell.alone, seeds, len(ended)))
-            return grid.Done(cell, [], {})
+            return grid.Done(cell, seeds, [], {})
 
         def delayed(function):
             return lambda *arguments: sent.append(arguments[0]) or (function, arguments, {})

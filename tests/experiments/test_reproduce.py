@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -108,6 +109,26 @@ class TestCommand:
         again = costa(*arguments)
         assert again.out.splitlines()[0] == "2 cells, 0 runs to make: all are in the store"
         assert store.read_text() == before
+
+    def test_a_cell_that_cannot_be_run_is_told_and_the_rest_is_drawn(self, small, costa, tmp_path, monkeypatch):
+        train = grid._train
+
+        def fails(cell, *arguments):
+            done = train(cell, *arguments)
+            dense = dict(cell.given)["sketch.density"] > 0.1
+            return replace(done, metrics=[], why="it cannot be.") if dense else done
+
+        monkeypatch.setattr(grid, "_train", fails)
+        result = costa(
+            "reproduce", "fig-density", "--datasets", "cora", "--seeds", 1, "--device", "cpu", "--jobs", 1,
+            "--results", tmp_path / "results", "--out", tmp_path / "docs" / "figures",
+        )  # fmt: skip
+        assert result.code == 2
+        assert result.err == "costa: 1 run could not be made; the lines above say why.\n"
+        lines = result.out.splitlines()
+        assert lines[2].startswith("2/2  costa-sv (none) on cora, sketch.kind sparse, sketch.density 0.2,")
+        assert lines[2].endswith(" could not be run: it cannot be. 0 s left")
+        assert [line.rsplit(".")[-1] for line in lines[3:]] == ["svg", "png", "csv"]
 
     def test_times_are_taken_once_then_drawn(self, small, costa, tmp_path):
         arguments = (

@@ -26,6 +26,7 @@ from torch_geometric.data import Data
 from costa import many, runs, settings, training
 from costa.bench.measure import FIRST_EPOCHS
 from costa.bench.suites import subgraph
+from costa.errors import InputError, is_out_of_memory
 from costa.experiments import presets, store
 from costa.graphs import load_graph
 from costa.methods import get_method
@@ -144,11 +145,13 @@ def pairs(cell: Cell, found: Mapping[int, Mapping[str, Any]], protocol: str, cou
 
 @dataclass(frozen=True)
 class Done:
-    """What a task has made: a cell's runs with some seeds, as the store keeps them."""
+    """What a task has made: a cell's runs with some seeds, as the store keeps them; or ``why`` it made none."""
 
     cell: Cell
+    seeds: list[int]
     metrics: list[dict[str, Any]]
     settings: dict[str, Any]
+    why: str | None = None
 
 
 def fill(
@@ -194,17 +197,28 @@ def _tasks(work: Sequence[tuple[Cell, list[int]]], device: torch.device) -> Iter
 
 
 def _train(cell: Cell, seeds: list[int], device: torch.device, data_dir: Path | None) -> Done:
-    """Train and judge the cell with these seeds; its RUN folders do not outlive it."""
+    """Train and judge the cell with these seeds; its RUN folders do not outlive it.
+
+    Where they cannot be trained, the others still can: it is said, and the store goes without them.
+    """
     graph = _graph(cell.dataset, data_dir)
     resolved = presets.resolve(get_method(cell.method), graph, preset=cell.preset, given=dict(cell.given))
-    if cell.alone:
-        device = _warm_up(cell.method, resolved.values, graph, device)
-    job = runs.Job(graph, cell.dataset, cell.method, resolved, device, protocols=cell.protocols, paired=True)
-    with tempfile.TemporaryDirectory() as room:
-        folders = {seed: Path(room) / str(seed) for seed in seeds}
-        metrics = list(many.execute(job, folders, data_dir))
+    flat = settings.flatten(resolved.values)
+    try:
+        if cell.alone:
+            device = _warm_up(cell.method, resolved.values, graph, device)
+        job = runs.Job(graph, cell.dataset, cell.method, resolved, device, protocols=cell.protocols, paired=True)
+        with tempfile.TemporaryDirectory() as room:
+            folders = {seed: Path(room) / str(seed) for seed in seeds}
+            metrics = list(many.execute(job, folders, data_dir))
+    except InputError as problem:
+        return Done(cell, seeds, [], flat, str(problem))
+    except (MemoryError, RuntimeError) as problem:
+        if not is_out_of_memory(problem):
+            raise
+        return Done(cell, seeds, [], flat, "there is not enough memory for it.")
     own = {"alone": True} if cell.alone else {}
-    return Done(cell, [run | own for run in metrics], settings.flatten(resolved.values))
+    return Done(cell, seeds, [run | own for run in metrics], flat)
 
 
 def _warm_up(name: str, values: Any, graph: Data, device: torch.device) -> torch.device:
