@@ -26,6 +26,12 @@ def graph():
     return planted_partition(120, 3, 8, degree=4, homophily=0.6, signal=1.0, seed=0)
 
 
+NOT_SEARCHED = {
+    *("encoder.hidden", "predictor.activation", "augment.edges", "diffusion.k", "loss.negatives", "train.epochs"),
+    *("sketch.k", "sketch.noise_std", "sketch.fixed", "sketch.scaling", "loss.include_self", "train.kernels"),
+}
+
+
 def a_job(graph, method="costa-sv", **options):
     return tune.Job(
         graph, get_method(method), CPU, **{"epochs": 3, "seeds": 1, "splits": 2, "final_splits": 2} | options
@@ -42,12 +48,15 @@ class TestSpace:
     def test_it_serves_every_method_that_is_trained(self, graph, method):
         chosen = get_method(method)
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        searched = set()
         for _ in range(20):
             values = tune.sample(study.ask(), chosen, graph)
+            searched |= set(values)
             settings = presets.resolve(chosen, graph, preset="none", given=values, epochs=5).values
             chosen.build(settings, 8, torch.Generator())
             rates = values.get("augment.edge_rate")
             assert rates is None or (isinstance(rates, list) and len(rates) == 2) == (chosen.views == 2)
+        assert set(flatten(chosen.Settings())) - searched <= NOT_SEARCHED
 
     @pytest.mark.parametrize("method", ["costa-sv", "costa-mv"])
     def test_every_sample_is_legal(self, graph, method):

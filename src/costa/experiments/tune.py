@@ -311,6 +311,10 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
     draw.one_of("sketch.center", (True, False))
     draw.rates("augment.edge_rate", views)
     draw.rates("augment.mask_rate", views)
+    draw.one_of("augment.centrality", draw.known("augment.centrality"))
+    draw.between("diffusion.alpha", 0.05, 0.5)
+    draw.one_of("predictor.width", (256, 512))
+    draw.one_of("target.decay", (0.9, 0.97, 0.99, 0.997))
     draw.one_of("loss.kind", ("self",) if views == 1 else ("cross", "both"))
     if draw.values.get("loss.kind") == "both":
         draw.one_of("loss.include_self", (False, True))
@@ -318,6 +322,9 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
         # the only legal value, but a preset beneath the file that is written might have the other
         draw.one_of("loss.include_self", (False,))
     draw.between("loss.tau", 0.1, 5.0)
+    draw.between("loss.weight", 1e-4, 1e-2)
+    for part in ("alpha", "beta", "gamma"):
+        draw.between(f"loss.{part}", 0.1, 2.0)
     draw.between("train.lr", 1e-4, 1e-2)
     draw.between("train.weight_decay", 1e-6, 5e-2)
     return draw.values
