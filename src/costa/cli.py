@@ -196,7 +196,8 @@ def train(
     spec = name_files(graph, edges, features, nodes)
     data = load_graph(spec, data_dir=data_dir)
     given = settings.parse_assignments(set_ or [])
-    resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, given_by="--set", epochs=epochs)
+    options = {"given_by": "--set", "epochs_by": "--epochs"}
+    resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs, **options)
     wanted = range(seeds) if seeds is not None else [seed or 0]
     folders = {s: _folder(out, data.name, method, s, several=seeds is not None) for s in wanted}
     for s, folder in folders.items():

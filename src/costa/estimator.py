@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,8 +165,6 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         method = get_method(METHODS[self.views])
         resolved = resolve(method, graph, given=self.settings or {}, epochs=self.epochs)
-        if self.epochs is not None:
-            resolved = replace(resolved, origins=resolved.origins | {"train.epochs": "epochs"})
         choices = explain(resolved, graph)
         for line in choices:
             logger.info("%s.", line)

@@ -26,6 +26,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -43,9 +44,26 @@ MEMORY = 2**23
 """Float64 numbers (64 MiB) that a batch of training sets may take, unless a single one needs more; on CUDA, where
 a large batch costs little more than a small one, an eighth of the free memory if that is more."""
 
-FitPredict = Callable[..., Tensor]
-"""(x, y, fit_on, predict_on, c, within) → the classes found, training sets × strengths × the rows wanted, as
+FitPredict = Callable[[Tensor, Tensor, Sequence[Tensor], Sequence[Tensor], Tensor], Tensor]
+"""(x, y, fit_on, predict_on, c) → the classes found, training sets × strengths × the rows wanted, as
 :func:`fit_predict` has them."""
+
+
+class Solver(Protocol):
+    """A :data:`FitPredict` that can fit each training set in one embedding alone."""
+
+    def __call__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        fit_on: Sequence[Tensor],
+        predict_on: Sequence[Tensor],
+        c: Tensor,
+        *,
+        within: Sequence[int] | None = None,
+    ) -> Tensor:
+        """What :func:`fit_predict` gives."""
+        ...
 
 
 @dataclass(frozen=True)

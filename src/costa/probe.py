@@ -24,13 +24,13 @@ from torch.nn.utils.rnn import pad_sequence
 
 from costa.errors import InputError
 from costa.kmeans import kmeans
-from costa.logistic import TOLERANCE, FitPredict, fit_predict, fit_predict_sklearn
+from costa.logistic import TOLERANCE, FitPredict, Solver, fit_predict, fit_predict_sklearn
 
 STRENGTHS = tuple(2.0**power for power in range(-10, 11))
 FOLDS = 5
 FIFTH = 20220814
 """The seed of the one fifth of the labelled nodes that a strict protocol trains and chooses on."""
-SOLVERS: Mapping[str, FitPredict] = {"torch": fit_predict, "sklearn": fit_predict_sklearn}
+SOLVERS: Mapping[str, Solver] = {"torch": fit_predict, "sklearn": fit_predict_sklearn}
 
 
 @dataclass(frozen=True)
@@ -440,13 +440,13 @@ def _select(
     return chosen, validation, _confusion(tested.squeeze(2), truth.to(tested.device), int(classes.max()) + 1)
 
 
-def _each_on_its_own(fit_predict: FitPredict) -> FitPredict:
+def _each_on_its_own(solver: Solver) -> FitPredict:
     """A solver that fits the s-th split in the s-th embedding alone; what it finds is shaped as of one embedding."""
 
     def solve(x: Tensor, classes: Tensor, fit_on: Sequence[Tensor], predict_on: Sequence[Tensor], c: Tensor) -> Tensor:
         folds = len(fit_on) // len(x)
         within = [number // folds for number in range(len(fit_on))]
-        return fit_predict(x, classes, fit_on, predict_on, c[0], within=within)[None]
+        return solver(x, classes, fit_on, predict_on, c[0], within=within)[None]
 
     return solve
 

@@ -400,14 +400,23 @@ def pair_scores(collected: Sequence[dict[str, Any]]) -> dict[str, tuple[float, l
     scores = {}
     for protocol in [probe["protocol"] for probe in collected[0]["probes"]]:
         found = [
-            (metrics["seed"], probe["accuracy"])
+            (metrics["seed"], probe)
             for metrics in collected
             for probe in metrics["probes"]
             if probe["protocol"] == protocol
         ]
-        pairs = [score["per_split"][seed] for seed, score in found if seed < len(score["per_split"])]
-        scores[protocol] = (float(np.mean([score["mean"] for _, score in found])), pairs)
+        pairs = [accuracy for seed, probe in found for split, accuracy in by_split(probe).items() if split == seed]
+        scores[protocol] = (float(np.mean([probe["accuracy"]["mean"] for _, probe in found])), pairs)
     return scores
+
+
+def by_split(probe: Mapping[str, Any]) -> dict[int, float]:
+    """The accuracies of an entry of ``probes``: of one split where it names that, else of all from 0 on.
+
+    >>> by_split({"accuracy": {"per_split": [0.8, 0.9]}}), by_split({"accuracy": {"per_split": [0.7]}, "split": 5})
+    ({0: 0.8, 1: 0.9}, {5: 0.7})
+    """
+    return dict(enumerate(probe["accuracy"]["per_split"], probe.get("split", 0)))
 
 
 def save_state(folder: Path, state: dict[str, torch.Tensor]) -> None:

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from costa import settings, training
-from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.methods.base import stack, state_of
 from costa.nn import Adjacency, SparseMatrix
@@ -30,19 +29,6 @@ CASES = {
     "prelu": {"encoder.activation": "prelu", "head.activation": "prelu", "augment.mask_rate": 0.2},
     "no head": {"head.width": 0},
 }
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
-
-
-@pytest.fixture(scope="module")
-def bag_of_words():
-    """A graph whose X is kept sparse."""
-    graph = planted_partition(60, 3, 40, seed=1)
-    graph.x = (graph.x > graph.x.quantile(0.95)).float()
-    return graph
 
 
 def merged(name, graph, values):

@@ -133,14 +133,14 @@ def pairs(cell: Cell, found: Mapping[int, Mapping[str, Any]], protocol: str, cou
     A run that diverged or collapsed has none.
     """
     scores = {
-        seed: dict(enumerate(probe["accuracy"]["per_split"], probe.get("split", 0)))
+        seed: runs.by_split(probe)
         for seed, run in found.items()
         for probe in run["probes"]
         if probe["protocol"] == protocol
     }
     if not get_method(cell.method).random:
-        return [by_split[split] for by_split in scores.values() for split in range(count) if split in by_split]
-    return [by_split[seed] for seed, by_split in scores.items() if seed in by_split]
+        return [own[split] for own in scores.values() for split in range(count) if split in own]
+    return [own[seed] for seed, own in scores.items() if seed in own]
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ def resolve(
     given: Mapping[str, Any] | None = None,
     given_by: str = "given",
     epochs: int | None = None,
+    epochs_by: str = "epochs",
 ) -> Resolved:
     """Defaults < chosen from the graph < preset < a settings file < what is given one by one < the number of epochs."""
     name = graph.get("name", "this graph")
@@ -72,7 +73,7 @@ def resolve(
             raise InputError(
                 f"a number of epochs does not apply to {method.name}, which is not trained in epochs; leave it out."
             )
-        own.append(("--epochs", {"train.epochs": epochs}))
+        own.append((epochs_by, {"train.epochs": epochs}))
     # "auto" is what the graph's own layer says already.
     layers += [
         (source, {key: value for key, value in values.items() if (key, value) != ("features.scaling", "auto")})
