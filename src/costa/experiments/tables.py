@@ -129,9 +129,9 @@ def kernels(results: Path) -> str:
 
 
 def frugal(results: Path) -> str:
-    """The probe's accuracy after the sketch that the CPU's line of :func:`speed` has, beside the default one."""
+    """The probe's accuracy after the sketch that the CPU's line of :func:`speed` has, beside the paper's."""
     kinds = _accuracies(results, "frugal", "costa-sv", "cora", "sketch.kind", ("gaussian", "countsketch"))
-    names = ("Gaussian 0.5, width 256 (the default settings)", "CountSketch 0.25, width 128")
+    names = ("Gaussian 0.5, width 256", "CountSketch 0.25, width 128")
     return markdown(["sketch", "accuracy"], zip(names, map(_spread, kinds.values()), strict=True))
 
 

@@ -382,12 +382,12 @@ def _three_digits(value: float) -> float:
 
 
 def _ratios(nodes: int) -> tuple[float, float]:
-    """The least and the largest sketch.ratio: 0.05 and 1, less where that would be more than MOST_ROWS rows.
+    """The least and the largest sketch.ratio: 0.05 and 1.5, less where that would be more than MOST_ROWS rows.
 
     >>> _ratios(2708), _ratios(34493)
-    ((0.05, 1.0), (0.0295, 0.118))
+    ((0.05, 1.5), (0.0295, 0.118))
     """
-    high = min(1.0, MOST_ROWS / nodes)
+    high = min(1.5, MOST_ROWS / nodes)
     unit = 10.0 ** (math.floor(math.log10(high)) - 2)
     # cut to three digits, so that a value rounded to three never lies above
     high = _three_digits(math.floor(high / unit) * unit)
