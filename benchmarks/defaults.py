@@ -3,9 +3,10 @@
     python benchmarks/defaults.py [--seeds 3] [--graphs NAME …] [--development] [--set KEY=VALUE …]
 
 Graphs for judging are planted partitions and nearest-neighbour graphs of scikit-learn's data; with ``--development``
-others of both kinds, to try settings on, are scored by validation accuracy, and trainings take the seeds from 1000 up.
+others of these kinds and of more (counts, weights, power laws, edges that say nothing), to try settings on, are scored
+by validation accuracy, and trainings take the seeds from 1000 up.
 The linear probe is ``random-10-10-80`` with 20 splits; numbers are percent, mean ± standard deviation over seeds ×
-splits. A CPU needs some minutes.
+splits. A CPU needs about ten minutes.
 """
 
 from __future__ import annotations

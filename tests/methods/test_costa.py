@@ -6,10 +6,12 @@ import torch
 from costa import settings, training
 from costa.augment import philox
 from costa.errors import InputError
+from costa.experiments.presets import resolve
 from costa.graphs.synthetic import planted_partition
 from costa.methods import METHODS, get_method
 from costa.methods.costa import MOST_ROWS, TwoViewSettings
 from costa.nn import Adjacency, cross_view_loss, self_contrast_loss
+from costa.probe import linear_probe
 
 CPU = torch.device("cpu")
 
@@ -20,7 +22,8 @@ def graph():
 
 
 def build(name, graph, seed=0, **values):
-    plain = {"augment.edge_rate": 0.0, "augment.mask_rate": 0.0, "sketch.ratio": 0.5, "encoder.activation": "relu"}
+    plain = {"augment.edge_rate": 0.0, "augment.mask_rate": 0.0, "sketch.kind": "gaussian", "sketch.ratio": 0.5}
+    plain |= {"encoder.activation": "relu", "encoder.norm": "none"}
     values = {key.replace("__", "."): value for key, value in values.items()}
     values = {"encoder.width": 16, "head.width": 16, "features.scaling": "none"} | plain | values
     method = get_method(name)
@@ -136,7 +139,7 @@ def test_one_view_takes_every_loss(graph, kind):
 
 def test_training_teaches_something(graph):
     """The loss falls, on draws that training did not see."""
-    method = build("costa-sv", graph)
+    method = build("costa-sv", graph, loss__tau=0.7)
     probe = torch.Generator()
 
     def average_loss():
@@ -148,6 +151,20 @@ def test_training_teaches_something(graph):
     before = average_loss()
     training.train(method, graph, settings.Train(epochs=60, lr=0.005))
     assert average_loss() < before - 0.05
+
+
+@pytest.mark.parametrize("name", ["costa-sv", "costa-mv"])
+def test_the_defaults_beat_raw_features_and_an_untrained_encoder(name):
+    graph = planted_partition(200, 3, 100, degree=4, homophily=0.7, signal=3.0, seed=1005)
+
+    def accuracy(name):
+        method = get_method(name)
+        values = resolve(method, graph, preset="none").values
+        built = training.build(method, values, graph, 1000, CPU)
+        training.train(built, graph, getattr(values, "train", None))
+        return linear_probe(built.embed(graph), graph.y).accuracy.mean
+
+    assert accuracy(name) > max(accuracy("raw"), accuracy("untrained")) + 0.02
 
 
 def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(graph):

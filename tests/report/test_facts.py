@@ -26,9 +26,9 @@ def test_facts_of_a_run(own):
 def test_the_sketch_is_the_runs_own(own):
     z = torch.from_numpy(np.load(own.folder / "embeddings.npy"))
     found = own.facts.sketched
-    assert (found.kind, found.rows, found.nodes) == ("gaussian", 30, 60)
+    assert (found.kind, found.rows, found.nodes) == ("countsketch", 30, 60)
     h = z - z.mean(0)
-    sketch = make_sketch("gaussian", k=30, generator=torch.Generator().manual_seed(7))
+    sketch = make_sketch("countsketch", k=30, generator=torch.Generator().manual_seed(7))
     beside = [float(relative_covariance_error(h, sketch(h))) for _ in range(100)]
     assert np.median(found.errors) == pytest.approx(np.median(beside), rel=0.15)
     assert max(found.errors) < found.proved

@@ -81,6 +81,7 @@ SHARED: dict[str, Any] = {
     "features.scaling": "none",
     "encoder.width": twins.WIDTH,
     "encoder.activation": "relu",
+    "encoder.norm": "none",
     "head.width": twins.WIDTH,
     "head.activation": "elu",
     "sketch.kind": "gaussian",

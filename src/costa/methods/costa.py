@@ -40,30 +40,37 @@ MOST_ROWS = 4096
 class OneViewSettings:
     """Defaults of ``costa-sv``: no graph augmentation, the sketch is the augmentation.
 
-    They are the best of 18 random settings, and those of two views among the best three of 15, by validation accuracy
-    alone, one seed, averaged over six graphs (digits, Cora, CiteSeer, PubMed, DBLP, Amazon-Photo): a start, no more.
+    Self-contrast pushes all directions of H towards one size, those of noise too. A weight decay that is strong beside
+    the contrast (a high τ makes that weak) lets go of the small ones, and what the neighbours share is kept. Stronger
+    still, it lets go of all of H.
+
+    They were chosen step by step by validation accuracy above both floors: some forty settings were tried with tuning
+    seeds, most on seven, the best on twelve of the development graphs of ``benchmarks/defaults.py``.
     """
-
-    features: settings.Features = field(default_factory=settings.Features)
-    encoder: settings.Encoder = field(default_factory=settings.Encoder)
-    head: settings.Head = field(default_factory=settings.Head)
-    sketch: settings.Sketch = field(default_factory=settings.Sketch)
-    augment: settings.Augment = field(default_factory=settings.Augment)
-    loss: settings.Loss = field(default_factory=partial(settings.Loss, kind="self", tau=0.7))
-    train: settings.Train = field(default_factory=partial(settings.Train, epochs=100, lr=3e-3, weight_decay=1e-3))
-
-
-@dataclass(frozen=True)
-class TwoViewSettings:
-    """Defaults of ``costa-mv``: edges dropped and attributes masked in both views."""
 
     features: settings.Features = field(default_factory=settings.Features)
     encoder: settings.Encoder = field(default_factory=partial(settings.Encoder, activation="elu"))
     head: settings.Head = field(default_factory=settings.Head)
-    sketch: settings.Sketch = field(default_factory=partial(settings.Sketch, ratio=0.25))
-    augment: settings.Augment = field(default_factory=partial(settings.Augment, edge_rate=(0.3,), mask_rate=(0.4,)))
-    loss: settings.Loss = field(default_factory=partial(settings.Loss, kind="cross", tau=0.7))
-    train: settings.Train = field(default_factory=partial(settings.Train, epochs=200, lr=1e-3, weight_decay=1e-5))
+    sketch: settings.Sketch = field(default_factory=partial(settings.Sketch, kind="countsketch"))
+    augment: settings.Augment = field(default_factory=settings.Augment)
+    loss: settings.Loss = field(default_factory=partial(settings.Loss, kind="self", tau=2.0))
+    train: settings.Train = field(default_factory=partial(settings.Train, epochs=200, lr=1e-3, weight_decay=0.02))
+
+
+@dataclass(frozen=True)
+class TwoViewSettings:
+    """Defaults of ``costa-mv``: edges dropped and attributes masked in both views.
+
+    Chosen as those of one view were, of thirteen settings; all nine that had BatchNorm were within half a point.
+    """
+
+    features: settings.Features = field(default_factory=settings.Features)
+    encoder: settings.Encoder = field(default_factory=partial(settings.Encoder, activation="prelu", norm="batch"))
+    head: settings.Head = field(default_factory=settings.Head)
+    sketch: settings.Sketch = field(default_factory=partial(settings.Sketch, kind="countsketch", ratio=0.25))
+    augment: settings.Augment = field(default_factory=partial(settings.Augment, edge_rate=(0.5,), mask_rate=(0.3,)))
+    loss: settings.Loss = field(default_factory=partial(settings.Loss, kind="cross", tau=0.5))
+    train: settings.Train = field(default_factory=partial(settings.Train, epochs=200, lr=1e-3, weight_decay=1e-3))
 
 
 class Costa(EncoderMethod, GradientMethod):
