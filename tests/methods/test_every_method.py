@@ -23,6 +23,8 @@ STACKS = [
     *((name, "dense", {}) for name in TRAINED),
     *((name, "sparse", {"encoder.activation": "prelu", "encoder.norm": "batch"} | AUGMENTED) for name in TRAINED),
     ("grace", "dense", {"head.width": 0, "augment.edge_rate": [0.0, 0.3]}),
+    ("costa-mv", "sparse", {"encoder.steps": 3, "encoder.norm": "none"} | AUGMENTED),
+    ("gae", "dense", {"encoder.steps": 3}),
     ("gca", "dense", {"encoder.activation": "rrelu", "augment.edge_rate": [0.0, 0.3]}),
     ("bgrl", "dense", {"target.decay": 0.7, "train.epochs": 5}),  # a target that moves within the test
 ]

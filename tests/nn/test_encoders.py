@@ -74,6 +74,26 @@ def test_isolated_nodes_keep_their_own_features():
     torch.testing.assert_close(adjacency.a.to_dense(), torch.eye(3))
 
 
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_steps_after_the_layers_are_personalised_pagerank_gradients_included(graph, steps):
+    n, edge_index, weight = graph
+    x, alpha = torch.randn(n, 6, generator=gen(6)), 0.3
+    gcn = GCN(6, (5, 4), steps=steps, teleport=alpha, generator=gen(7))
+    ours = gcn(x, Adjacency(edge_index, n, weight).normalized())
+    a = dense_normalized(n, edge_index, weight)
+    first, second = (layer.weight.detach().double().requires_grad_() for layer in gcn.layers)
+    start = (a @ (a @ x.double() @ first).relu() @ second).relu()
+    matrix = torch.linalg.matrix_power((1 - alpha) * a, steps)
+    for t in range(steps):
+        matrix = matrix + alpha * torch.linalg.matrix_power((1 - alpha) * a, t)
+    torch.testing.assert_close(ours.double(), matrix @ start, rtol=1e-5, atol=1e-6)
+    upstream = torch.randn(n, 4, generator=gen(8))
+    exact = torch.autograd.grad(((matrix @ start) * upstream).sum(), [first, second])
+    found = torch.autograd.grad((ours * upstream).sum(), [layer.weight for layer in gcn.layers])
+    for one, other in zip(found, exact, strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("activation", ["relu", "elu", "prelu"])
 def test_two_layers_equal_the_formula_gradients_included(graph, activation):
     n, edge_index, weight = graph

@@ -301,6 +301,9 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
     draw.one_of("encoder.layers", (1, 2, 3, 4))
     draw.one_of("encoder.activation", draw.known("encoder.activation"))
     draw.one_of("encoder.norm", draw.known("encoder.norm"))
+    draw.one_of("encoder.steps", (0, 2, 4, 8))
+    if draw.values.get("encoder.steps"):
+        draw.between("encoder.teleport", 0.05, 0.5)
     draw.one_of("head.width", (0, 128, 256, 512))
     if draw.values.get("head.width"):
         draw.one_of("head.activation", draw.known("head.activation"))

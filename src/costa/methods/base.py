@@ -151,10 +151,13 @@ class EncoderMethod(Method):
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
-        """With one layer alone there is no hidden one."""
-        if hasattr(settings.encoder, "hidden") and settings.encoder.layers == 1:
-            return {"encoder.hidden": "encoder.layers = 1 leaves no layer before the last"}
-        return {}
+        """With one layer alone there is no hidden one; without steps there is nowhere to go back from."""
+        encoder, idle = settings.encoder, {}
+        if hasattr(encoder, "hidden") and encoder.layers == 1:
+            idle["encoder.hidden"] = "encoder.layers = 1 leaves no layer before the last"
+        if hasattr(encoder, "steps") and encoder.steps == 0:
+            idle["encoder.teleport"] = "encoder.steps = 0 takes no step"
+        return idle
 
     def prepare(self, graph: Data) -> None:
         """Learn the feature scaling, lay out the graph."""
@@ -256,6 +259,8 @@ def build_encoder(
         activation=encoder.activation,
         norm=encoder.norm,
         linear=linear,
+        steps=encoder.steps,
+        teleport=encoder.teleport,
         generator=generator,
     )
 

@@ -84,6 +84,8 @@ class GAE(EncoderMethod, GradientMethod):
             activation=own.activation,
             norm=own.norm,
             linear=True,
+            steps=own.steps,
+            teleport=own.teleport,
             generator=generator,
         )
         return cls(encoder, FeatureScaling(settings.features.scaling, in_features))

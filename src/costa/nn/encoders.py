@@ -2,6 +2,12 @@
 
 GCN_l(X, A) = σ(D̂^-½ Â D̂^-½ X W_l),    f(X, A) = GCN₂(GCN₁(X, A), A),    Â = A + I.
 
+Beyond the paper, f may be followed by K steps of personalised PageRank (Gasteiger et al., Predict then Propagate, 2019):
+
+H⁽⁰⁾ = f(X, A),    H⁽ᵗ⁺¹⁾ = (1 − α) D̂^-½ Â D̂^-½ H⁽ᵗ⁾ + α H⁽⁰⁾,
+
+for a node to see far with few weights. K = 0 is the paper's.
+
 Weights may be stacked along a first dimension, S initialisations at once (:func:`costa.methods.base.stack`); H is then
 S × n × d.
 """
@@ -103,6 +109,8 @@ class GCN(nn.Module):
         activation: ``relu``, ``elu``, ``prelu`` or ``rrelu``; after every layer, the last too.
         norm: ``none``, or ``batch`` for BatchNorm before each activation.
         linear: Whether the last layer is without both.
+        steps: K, steps of personalised PageRank after the layers.
+        teleport: α, how much of H⁽⁰⁾ each of them takes up again.
         generator: Draws the initial weights; the global one if left out.
 
     >>> from costa.nn import Adjacency
@@ -119,9 +127,12 @@ class GCN(nn.Module):
         activation: str = "relu",
         norm: str = "none",
         linear: bool = False,
+        steps: int = 0,
+        teleport: float = 0.1,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        self.steps, self.teleport = steps, teleport
         sizes = [in_features, *widths]
         self.out_features = sizes[-1]
         after = [(activation, norm)] * len(widths)
@@ -149,7 +160,10 @@ class GCN(nn.Module):
             mixed: Whether ``x`` is adjacency @ X already.
             order: n indices, for the encoder to read X[order]; of S stacked ones, S × n. ``x`` is not mixed then.
         """
-        return _through(self.layers, x, None if mixed else adjacency, adjacency, mask, order)
+        own = h = _through(self.layers, x, None if mixed else adjacency, adjacency, mask, order)
+        for _ in range(self.steps):
+            h = torch.lerp(adjacency @ h, own, self.teleport)
+        return h
 
 
 class MLP(nn.Module):
