@@ -2,7 +2,7 @@
 
 GCN_l(X, A) = σ(D̂^-½ Â D̂^-½ X W_l),    f(X, A) = GCN₂(GCN₁(X, A), A),    Â = A + I.
 
-Beyond the paper, f may be followed by K steps of personalised PageRank (Gasteiger et al., Predict then Propagate, 2019):
+Beyond the paper, K steps of personalised PageRank may follow (Gasteiger et al., Predict then Propagate, 2019):
 
 H⁽⁰⁾ = f(X, A),    H⁽ᵗ⁺¹⁾ = (1 − α) D̂^-½ Â D̂^-½ H⁽ᵗ⁾ + α H⁽⁰⁾,
 
