@@ -219,7 +219,8 @@ def _draw_degree(table: Table, dataset: str) -> Figure:
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_formatter("{x:g}")
         plain(axes)
-        axes.legend(loc="upper right", fontsize="small", framealpha=0.9, edgecolor="none")
+        # below the axes: inside there is no corner that every graph's curves leave free
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize="small", frameon=False)
     panels[0][0].set_ylabel("bias / ‖x‖, floor taken off")
     figure.suptitle(
         f"{paper.title_of(dataset)}, {study.DRAWS} draws: medians and quartiles; ρ is Spearman's with the degree",

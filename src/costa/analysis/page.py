@@ -32,8 +32,8 @@ def bias_table(results: Path) -> str:
     rows = []
     for (encoder, variant), lines in figures.nodes(results, "cora", "fig-bias-distribution").items():
         row = [encoder, _name(variant)]
-        row += [_quartiles(line[of]["distance"] for line in lines) for of in ("augmented", "noise")]
-        row += [_quartiles(line["augmented"][key] for line in lines) for key in ("relative_bias", "ratio")]
+        row += [_quartiles([line[of]["distance"] for line in lines], 4) for of in ("augmented", "noise")]
+        row += [_quartiles([line["augmented"][key] for line in lines], 3) for key in ("relative_bias", "ratio")]
         low, _, high = (statistics.mean(line["noise"]["ratio"][place] for line in lines) for place in range(3))
         row.append(f"{low:.4f} to {high:.4f}")
         for of in ("augmented", "noise"):
@@ -156,10 +156,11 @@ def _name(variant: str) -> str:
     return f"{variant}: {study.VARIANTS[variant].title}"
 
 
-def _quartiles(found: Iterable[Any]) -> str:
+def _quartiles(found: Iterable[Any], digits: int) -> str:
     columns = list(zip(*found, strict=True))
-    low, median, high = (f"{statistics.mean(column):.3f}".replace("-0.000", "0.000") for column in columns)
-    return f"{median}{_deviation(columns[1], 3)} ({low} to {high})"
+    # z: a mean that rounds to 0 has no sign
+    low, median, high = (f"{statistics.mean(column):z.{digits}f}" for column in columns)
+    return f"{median}{_deviation(columns[1], digits)} ({low} to {high})"
 
 
 def _spread(found: Iterable[float | None]) -> str:
