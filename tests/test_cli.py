@@ -164,7 +164,7 @@ def test_vectors_that_say_nothing_are_not_judged(own_graph, costa, tmp_path):
     result = costa("train", own_graph, "--epochs", 1, "--out", tmp_path / "run")
     assert result.code == 1
     assert "collapsed after 1 epoch: all vectors point the same way" in result.out
-    assert "look at the features, lower train.lr or raise loss.tau." in result.out
+    assert "look at the features, lower train.weight_decay or train.lr." in result.out
     assert "Next:" not in result.out
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert (metrics["status"], metrics["probes"]) == ("collapsed", [])

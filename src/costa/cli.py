@@ -699,29 +699,18 @@ def _progress(label: str, settings: Any) -> Iterator[Report | None]:
         yield report
 
 
-def _advice(method: str, *first: str, tau: str = "raise") -> str:
-    """What may help where training went wrong: of the learning rate and τ, only what the method has.
-
-    >>> _advice("costa-sv", "look at the features"), _advice("dgi")
-    ('look at the features, lower train.lr or raise loss.tau', 'lower train.lr')
-    """
-    from costa.methods import get_method
-    from costa.settings import flatten
-
-    known = flatten(get_method(method).Settings())
-    ways = {"train.lr": "lower train.lr", "loss.tau": f"{tau} loss.tau"}
-    *others, last = [*first, *(way for key, way in ways.items() if key in known)] or ["try another method"]
-    return f"{', '.join(others)} or {last}" if others else last
-
-
 def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> None:
     """How one run ended, what it is worth and where it is.
 
     ``unjudged`` is why nothing judged it, where that is so and was not said before.
     """
+    from costa.health import remedy
+    from costa.methods import get_method
     from costa.runs import DEFAULT_PROTOCOLS
+    from costa.settings import flatten
 
     method = metrics["method"]
+    known = flatten(get_method(method).Settings())
     head = f"{method} on {metrics['dataset']}, seed {metrics['seed']}"
     after = f"{metrics['epochs']} epoch{'' if metrics['epochs'] == 1 else 's'}"
     others = metrics.get("trained_together", 1) - 1
@@ -730,9 +719,9 @@ def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> N
         # a method without a loss has no epochs
         "ok": f"{after if metrics['epochs'] else 'done'} in {metrics['seconds']:.1f} s{beside}",
         "interrupted": f"stopped after {after}; the same command with --resume goes on from there.",
-        "diverged": f"diverged after {after} and is not judged; {_advice(method)}.",
+        "diverged": f"diverged after {after} and is not judged; {remedy('diverged', known)}.",
         "collapsed": f"collapsed{f' after {after}' if metrics['epochs'] else ''}: all vectors point the same way, and"
-        f" are not judged; {_advice(method, 'look at the features')}.",
+        f" are not judged; {remedy('collapsed', known)}.",
     }
     _say(f"{head}: {ending[metrics['status']]}")
     for probe in metrics["probes"]:
@@ -746,7 +735,7 @@ def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> N
         rank = f"effective rank {alive['effective_rank']:.1f}"
         _say(f"  vectors          {rank}   mean cosine {alive['mean_cosine']:.3f}")
         if metrics["status"] == "ok" and alive["effective_rank"] < 2:
-            _say(f"  Note: the vectors have all but collapsed onto a line; {_advice(method, tau='change')}.")
+            _say(f"  Note: the vectors have all but collapsed onto a line; {remedy('collapsed', known)}.")
     if metrics["clustering"]:
         _say(f"  k-means          NMI {metrics['clustering']['nmi']:.3f}   ARI {metrics['clustering']['ari']:.3f}")
     if metrics["status"] == "ok" and not metrics["probes"] and unjudged:

@@ -174,9 +174,10 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         z = built.embed(graph)
         alive = health.status(z)
         if "diverged" in (outcome.status, alive):
-            raise InputError(f"the training diverged after {outcome.epochs} epochs; lower train.lr or raise loss.tau.")
+            remedy = health.remedy("diverged", resolved.origins)
+            raise InputError(f"the training diverged after {outcome.epochs} epochs; {remedy}.")
         if alive == "collapsed":
-            logger.warning("all vectors point the same way; look at the features, lower train.lr or raise loss.tau.")
+            logger.warning("all vectors point the same way; %s.", health.remedy(alive, resolved.origins))
         built.forget()
         about = saving.describe(built, resolved, graph, self.seed)
         self._become(built, about | {"choices": choices})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -51,3 +53,21 @@ def measure(z: Tensor) -> dict[str, float] | None:
     if not z.isfinite().all():
         return None
     return {"effective_rank": effective_rank(z), "mean_cosine": mean_cosine(z)}
+
+
+def remedy(status: str, known: Container[str]) -> str:
+    """What may help where a training went wrong; only settings are named that the method has, ``known``.
+
+    Too large a step diverges. What lets vectors collapse is a weight decay that is strong beside the contrast, and a
+    high τ makes the contrast weak.
+
+    >>> remedy("diverged", {"train.lr", "loss.tau"}), remedy("diverged", {"train.lr"})
+    ('lower train.lr or raise loss.tau', 'lower train.lr')
+    >>> remedy("collapsed", {"train.lr", "train.weight_decay"}), remedy("collapsed", {})
+    ('look at the features, lower train.weight_decay or train.lr', 'look at the features or try another method')
+    """
+    if status == "diverged":
+        return "lower train.lr" + (" or raise loss.tau" if "loss.tau" in known else "")
+    if "train.weight_decay" in known:
+        return "look at the features, lower train.weight_decay or train.lr"
+    return "look at the features or try another method"

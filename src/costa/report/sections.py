@@ -6,9 +6,11 @@ Whatever comes from the run or the user's graph goes through :func:`html.escape`
 from __future__ import annotations
 
 import math
+import re
 from html import escape
 from typing import Any
 
+from costa.health import remedy
 from costa.probe import PROTOCOLS
 from costa.report.charts import Bar, bars, curve, strip
 from costa.report.facts import DELTA, Distortion, Facts, Sketched
@@ -47,11 +49,15 @@ def header(facts: Facts) -> str:
     )
 
 
+def _remedy(status: str, facts: Facts) -> str:
+    return re.sub(r"\b(?:train|loss)\.\w+", r"<code>\g<0></code>", remedy(status, facts.config["settings"]))
+
+
 def warning(facts: Facts) -> str:
     """What a reader must know before any number; nothing for a run that went well."""
     metrics = facts.metrics
     after = f"{metrics['epochs']} epoch{'' if metrics['epochs'] == 1 else 's'}"
-    advice = "Try a lower <code>train.lr</code> or a higher <code>loss.tau</code>."
+    advice = f"What may help: {_remedy(metrics['status'], facts)}."
     told = {
         "diverged": f"<strong>This run diverged.</strong> After {after} its vectors are no longer numbers. They were"
         f" not judged and cannot be used. {advice}",
@@ -259,7 +265,7 @@ def health(facts: Facts) -> str:
     if facts.metrics["status"] == "collapsed":
         verdict = "No: they all point the same way."
     elif rank < LINE:
-        verdict = "Hardly: they lie along a single line. Lower <code>train.lr</code>, or change <code>loss.tau</code>."
+        verdict = f"Hardly: they lie along a single line. What may help: {_remedy('collapsed', facts)}."
     elif cosine > ALIKE:
         verdict = "Barely: they differ, but only by a little around one common direction."
     elif cosine > SHARED:
