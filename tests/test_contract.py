@@ -38,6 +38,7 @@ def test_names_of_methods():
         "deepwalk",
         "deepwalk-x",
         "raw",
+        "diffused",
         "untrained",
     ]
 

@@ -68,6 +68,17 @@ class Encoder:
 
 
 @dataclass(frozen=True)
+class StepsAlone:
+    """No layers, and the published K and α (Gasteiger et al., 2019)."""
+
+    steps: int = 10
+    teleport: float = 0.1
+
+    def __post_init__(self) -> None:
+        Encoder(steps=self.steps, teleport=self.teleport)  # which knows their ranges
+
+
+@dataclass(frozen=True)
 class OneLayer:
     """A GCN of one layer."""
 

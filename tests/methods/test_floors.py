@@ -22,6 +22,17 @@ def test_raw_is_the_features():
     torch.testing.assert_close(standard.mean(0), torch.zeros(5), atol=1e-5, rtol=0)
 
 
+def test_diffused_features_are_those_of_personalised_pagerank():
+    graph = planted_partition(30, 2, 5, seed=0)
+    ours = run("diffused", graph, features__scaling="none", encoder__teleport=0.2).embed(graph)
+    a = Adjacency(graph.edge_index, 30).normalized().a.to_dense().double()
+    far = torch.linalg.solve(torch.eye(30, dtype=torch.float64) - 0.8 * a, 0.2 * graph.x.double())
+    # what is left after ten steps: 0.8¹⁰ of the distance at the start
+    left = torch.linalg.matrix_power(0.8 * a, 10) @ (graph.x.double() - far)
+    torch.testing.assert_close(ours.double(), far + left, rtol=1e-5, atol=1e-6)
+    assert torch.equal(run("diffused", graph, features__scaling="none", encoder__steps=0).embed(graph), graph.x)
+
+
 def test_untrained_is_the_encoder_as_it_starts():
     graph = planted_partition(30, 2, 5, seed=0)
     method = run("untrained", graph, features__scaling="none", encoder__width=8)

@@ -27,12 +27,25 @@ UNMEASURED = ("wikics",)
 """Graphs whose file was never at hand."""
 
 METHODS = (
-    *("raw", "untrained", "node2vec", "deepwalk", "deepwalk-x", "gae", "vgae", "dgi", "gmi", "mvgrl", "gbt"),
+    *(
+        "raw",
+        "diffused",
+        "untrained",
+        "node2vec",
+        "deepwalk",
+        "deepwalk-x",
+        "gae",
+        "vgae",
+        "dgi",
+        "gmi",
+        "mvgrl",
+        "gbt",
+    ),
     *("grace", "gca", "bgrl", "cca-ssg", "costa-sv", "costa-mv"),
 )
 """Of the two main tables, in their order."""
 FAMILIES = {
-    "floors": ("raw", "untrained"),
+    "floors": ("raw", "diffused", "untrained"),
     "random walks": ("node2vec", "deepwalk", "deepwalk-x"),
     "auto-encoders": ("gae", "vgae"),
     "contrastive": ("dgi", "gmi", "mvgrl", "grace", "gca"),

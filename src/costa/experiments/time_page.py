@@ -37,6 +37,7 @@ LOOKS = {
 """Colour and marker for each of :data:`costa.experiments.paper.FAMILIES`."""
 SHORT = {
     "raw": "raw",
+    "diffused": "diffused",
     "untrained": "untrained",
     "deepwalk-x": "DeepWalk+X",
     "gbt": "GBT",

@@ -36,6 +36,7 @@ METHODS = {
     "deepwalk": "costa.methods.walks:DeepWalk",
     "deepwalk-x": "costa.methods.walks:DeepWalkX",
     "raw": "costa.methods.floors:Raw",
+    "diffused": "costa.methods.floors:Diffused",
     "untrained": "costa.methods.floors:Untrained",
 }
 """Where each of the package's own methods lives; its module is imported when it is asked for."""

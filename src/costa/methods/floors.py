@@ -1,13 +1,14 @@
-"""The two floors every table needs: raw features, and an encoder that was never trained.
+"""The floors every table needs: raw features, features spread along the edges, an encoder that was never trained.
 
-A random two-layer GCN is a strong embedding; a method that does not beat it has learned nothing.
+A random two-layer GCN is a strong embedding; a method that does not beat it has learned nothing. Where neighbours are
+alike, features that were only averaged over them are another, without a weight at all.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -15,7 +16,8 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.methods.base import EncoderMethod, Method, build_encoder
-from costa.nn import FeatureScaling
+from costa.nn import Adjacency, FeatureScaling
+from costa.nn.encoders import diffuse
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,14 @@ class RawSettings:
     """Settings of ``raw``."""
 
     features: settings.Features = field(default_factory=settings.Features)
+
+
+@dataclass(frozen=True)
+class DiffusedSettings:
+    """Settings of ``diffused``."""
+
+    features: settings.Features = field(default_factory=settings.Features)
+    encoder: settings.StepsAlone = field(default_factory=settings.StepsAlone)
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,7 @@ class Raw(Method):
     title = "Raw features"
     paper = "a floor: the features without the graph"
     random = False
-    Settings = RawSettings
+    Settings: ClassVar[type] = RawSettings
 
     def __init__(self, scaling: FeatureScaling) -> None:
         super().__init__()
@@ -59,6 +69,30 @@ class Raw(Method):
         """X, scaled."""
         x: Tensor = self.scaling(graph.x)
         return x
+
+
+class Diffused(Raw):
+    """Z = X, scaled, after K steps of personalised PageRank (:func:`costa.nn.encoders.diffuse`)."""
+
+    name = "diffused"
+    title = "Diffused features"
+    paper = "a floor: the features averaged along the edges"
+    Settings = DiffusedSettings
+
+    def __init__(self, scaling: FeatureScaling, steps: int, teleport: float) -> None:
+        super().__init__(scaling)
+        self.steps, self.teleport = steps, teleport
+
+    @classmethod
+    def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Diffused:
+        """Nothing is random here."""
+        own = settings.encoder
+        return cls(FeatureScaling(settings.features.scaling, in_features), own.steps, own.teleport)
+
+    def embed(self, graph: Data) -> Tensor:
+        """X, scaled and spread."""
+        adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
+        return diffuse(super().embed(graph).float(), adjacency, self.steps, self.teleport)
 
 
 class Untrained(EncoderMethod):

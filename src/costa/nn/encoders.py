@@ -160,10 +160,16 @@ class GCN(nn.Module):
             mixed: Whether ``x`` is adjacency @ X already.
             order: n indices, for the encoder to read X[order]; of S stacked ones, S × n. ``x`` is not mixed then.
         """
-        own = h = _through(self.layers, x, None if mixed else adjacency, adjacency, mask, order)
-        for _ in range(self.steps):
-            h = torch.lerp(adjacency @ h, own, self.teleport)
-        return h
+        h = _through(self.layers, x, None if mixed else adjacency, adjacency, mask, order)
+        return diffuse(h, adjacency, self.steps, self.teleport)
+
+
+def diffuse(h: Tensor, adjacency: SparseMatrix, steps: int, teleport: float) -> Tensor:
+    """H after K steps of personalised PageRank, H ← (1 − α) D̂^-½ Â D̂^-½ H + α H⁽⁰⁾."""
+    start = h
+    for _ in range(steps):
+        h = torch.lerp(adjacency @ h, start, teleport)
+    return h
 
 
 class MLP(nn.Module):
