@@ -58,7 +58,10 @@ def measured(dataset):
         ]
     return [
         *cells,
-        *(pages.score(Cell(method, dataset), ROOT / "results", seeds=20) for method in ("untrained", "diffused", "raw")),
+        *(
+            pages.score(Cell(method, dataset), ROOT / "results", seeds=20)
+            for method in ("untrained", "diffused", "raw")
+        ),
     ]
 
 
