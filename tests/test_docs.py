@@ -50,19 +50,12 @@ def test_links_lead_somewhere():
 def measured(dataset):
     """What the README's table has for a dataset."""
     table = "main" if dataset in paper.MAIN else "citation"
-    cells = [paper.title_of(dataset)]
-    for method in ("costa-sv", "costa-mv"):
-        cells += [
-            pages.score(Cell(method, dataset), ROOT / "results", seeds=20),
-            paper.reported(table, method, dataset),
-        ]
-    return [
-        *cells,
-        *(
-            pages.score(Cell(method, dataset), ROOT / "results", seeds=20)
-            for method in ("untrained", "diffused", "raw")
-        ),
-    ]
+
+    def score(method):
+        return pages.score(Cell(method, dataset), ROOT / "results", seeds=20)
+
+    both = [cell for name in ("costa-sv", "costa-mv") for cell in (score(name), paper.reported(table, name, dataset))]
+    return [paper.title_of(dataset), *both, *map(score, ("untrained", "diffused", "raw"))]
 
 
 def test_measured_numbers_are_those_of_the_store():

@@ -63,9 +63,13 @@ def remedy(status: str, known: Container[str]) -> str:
 
     >>> remedy("diverged", {"train.lr", "loss.tau"}), remedy("diverged", {"train.lr"})
     ('lower train.lr or raise loss.tau', 'lower train.lr')
+    >>> remedy("diverged", {})
+    'try another method'
     >>> remedy("collapsed", {"train.lr", "train.weight_decay"}), remedy("collapsed", {})
     ('look at the features, lower train.weight_decay or train.lr', 'look at the features or try another method')
     """
+    if status == "diverged" and "train.lr" not in known:
+        return "try another method"
     if status == "diverged":
         return "lower train.lr" + (" or raise loss.tau" if "loss.tau" in known else "")
     if "train.weight_decay" in known:

@@ -23,7 +23,7 @@ that no σ overflows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -34,7 +34,7 @@ from torch_geometric.data import Data
 from costa import settings
 from costa.augment.streams import integers, normal
 from costa.errors import InputError
-from costa.methods.base import EncoderMethod, GradientMethod
+from costa.methods.base import EncoderMethod, GradientMethod, build_encoder
 from costa.nn import GCN, FeatureScaling, discrimination_loss, kl_to_standard_normal
 from costa.nn.rows import take_rows
 
@@ -78,16 +78,9 @@ class GAE(EncoderMethod, GradientMethod):
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> GAE:
         """The auto-encoder from its settings."""
         own = settings.encoder
-        encoder = GCN(
-            in_features,
-            (*own.widths[:-1], cls.outputs * own.width),
-            activation=own.activation,
-            norm=own.norm,
-            linear=True,
-            steps=own.steps,
-            teleport=own.teleport,
-            generator=generator,
-        )
+        # of each output its own columns in the last layer
+        several = replace(own, hidden=own.hidden or own.width, width=cls.outputs * own.width)
+        encoder = build_encoder(several, in_features, generator, linear=True)
         return cls(encoder, FeatureScaling(settings.features.scaling, in_features))
 
     @property
