@@ -60,6 +60,7 @@ def test_the_one_view_contrasts_itself_by_default():
         ("loss.tau", "0.001", "at least 0.01"),
         ("loss.include_self", "true", "loss.kind = both"),
         ("encoder.width", 0, "at least 1"),
+        ("encoder.kind", "gat", "one of gcn, appnp"),
         ("encoder.width", True, "is not a whole number"),
         ("train.lr", "-1", "above 0"),
         ("train.lr", [1, 2], "is not a number"),
@@ -74,6 +75,14 @@ def test_a_wrong_setting_is_one_sentence(key, value, says):
     assert key in message
     assert "\n" not in message
     assert message.endswith((".", "?"))
+
+
+def test_layers_that_see_no_edge_need_steps_that_do():
+    with pytest.raises(
+        InputError, match=r"encoder\.steps = 0 is out of range: at least 1 where encoder\.kind = 'appnp'"
+    ):
+        merge(TwoViewSettings, [("--set", {"encoder.kind": "appnp"})])
+    assert merge(TwoViewSettings, [("--set", {"encoder.kind": "appnp", "encoder.steps": 1})])[0].encoder.steps == 1
 
 
 def test_assignments_need_a_key_and_a_value():

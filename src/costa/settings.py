@@ -40,8 +40,10 @@ class Encoder:
     """The GCN, of two layers in the paper. ``hidden`` is the width of those before the last; 0 is ``width`` again.
 
     ``steps`` of personalised PageRank follow, each of which goes back to its start by ``teleport``; none in the paper.
+    ``kind = "appnp"`` leaves the edges to them: its layers look at each node alone.
     """
 
+    kind: Literal["gcn", "appnp"] = "gcn"
     width: int = 256
     hidden: int = 0
     layers: int = 2
@@ -53,6 +55,8 @@ class Encoder:
     def __post_init__(self) -> None:
         _require(self.width >= 1, "encoder.width", self.width, "at least 1")
         _require(self.steps >= 0, "encoder.steps", self.steps, "at least 0")
+        rule = "at least 1 where encoder.kind = 'appnp', whose layers see no edge"
+        _require(self.kind == "gcn" or self.steps >= 1, "encoder.steps", self.steps, rule)
         _require(0 < self.teleport < 1, "encoder.teleport", self.teleport, "above 0 and below 1")
         _require(self.hidden >= 0, "encoder.hidden", self.hidden, "at least 1, or 0 for the same as encoder.width")
         _require(self.layers >= 1, "encoder.layers", self.layers, "at least 1")

@@ -76,6 +76,7 @@ class TestSpace:
         assert seen["encoder.activation"] >= {"relu", "elu", "prelu"}
         assert seen["encoder.norm"] >= {"none", "batch"}
         assert seen["encoder.steps"] == {"0", "2", "4", "8"}
+        assert seen["encoder.kind"] == {"gcn", "appnp"}
         assert 0.05 <= min(map(float, seen["encoder.teleport"])) < max(map(float, seen["encoder.teleport"])) <= 0.5
         assert seen["features.scaling"] == {"none", "rows", "standard"}
         assert seen["sketch.kind"] == {"gaussian", "rademacher", "sparse", "countsketch"}
@@ -101,7 +102,7 @@ class TestSpace:
 
     def test_a_method_samples_only_the_keys_that_it_has(self, graph):
         values = tune.sample(optuna.create_study().ask(), get_method("untrained"), graph)
-        encoder = {f"encoder.{key}" for key in ("width", "layers", "activation", "norm", "steps")}
+        encoder = {f"encoder.{key}" for key in ("width", "layers", "activation", "norm", "steps", "kind")}
         assert set(values) - {"encoder.teleport"} == {"features.scaling"} | encoder
 
     @pytest.mark.parametrize(

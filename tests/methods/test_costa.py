@@ -46,6 +46,19 @@ def gaussian(state, k, n):
     return philox.gaussian(seed, 0, k, n, torch.empty(0)) / k**0.5
 
 
+@pytest.mark.parametrize("kind", ["gcn", "appnp"])
+def test_the_vectors_are_the_encoders_whichever_it_is(graph, kind):
+    method = build("costa-sv", graph, encoder__kind=kind, encoder__steps=2)
+    torch.testing.assert_close(method.embed(graph), encode(method, graph))
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_without_steps_there_is_nowhere_to_go_back_from(steps):
+    method = get_method("costa-sv")
+    merged, _ = settings.merge(method.Settings, [("test", {"encoder.steps": steps})])
+    assert ("encoder.teleport" in method.unused(merged)) == (steps == 0)
+
+
 def test_one_view_is_encoder_sketch_head_self_contrast(graph):
     method = build("costa-sv", graph, sketch__ratio=0.4, loss__tau=0.3)
     state = method.generator.get_state()

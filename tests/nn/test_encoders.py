@@ -94,6 +94,16 @@ def test_steps_after_the_layers_are_personalised_pagerank_gradients_included(gra
         torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-5)
 
 
+def test_layers_that_look_at_each_node_alone_leave_the_edges_to_the_steps(graph):
+    n, edge_index, weight = graph
+    x, adjacency = torch.randn(n, 6, generator=gen(6)), Adjacency(edge_index, n, weight).normalized()
+    appnp = GCN(6, (5, 4), alone=True, steps=1, teleport=0.3, generator=gen(7))
+    first, second = (layer.weight.detach().double() for layer in appnp.layers)
+    start = ((x.double() @ first).relu() @ second).relu()
+    exact = 0.7 * dense_normalized(n, edge_index, weight) @ start + 0.3 * start
+    torch.testing.assert_close(appnp(x, adjacency).double(), exact, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("activation", ["relu", "elu", "prelu"])
 def test_two_layers_equal_the_formula_gradients_included(graph, activation):
     n, edge_index, weight = graph

@@ -303,7 +303,10 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
     draw.one_of("encoder.norm", draw.known("encoder.norm"))
     draw.one_of("encoder.steps", (0, 2, 4, 8))
     if draw.values.get("encoder.steps"):
+        draw.one_of("encoder.kind", draw.known("encoder.kind"))
         draw.between("encoder.teleport", 0.05, 0.5)
+    else:
+        draw.one_of("encoder.kind", ("gcn",))  # appnp has no other sight of the edges
     draw.one_of("head.width", (0, 128, 256, 512))
     if draw.values.get("head.width"):
         draw.one_of("head.activation", draw.known("head.activation"))

@@ -210,9 +210,10 @@ class EncoderMethod(Method):
         self, inputs: Inputs, adjacency: SparseMatrix, mask: Tensor | None, encoder: GCN | None = None
     ) -> Tensor:
         """H by ``encoder``, or by the method's own."""
-        mixed = inputs.mixed if adjacency is inputs.adjacency else None
+        encoder = encoder or self.encoder
+        mixed = inputs.mixed if adjacency is inputs.adjacency and not encoder.alone else None
         x = inputs.x if mixed is None else mixed
-        h: Tensor = (encoder or self.encoder)(x, adjacency, mask, mixed=mixed is not None)
+        h: Tensor = encoder(x, adjacency, mask, mixed=mixed is not None)
         return h
 
 
@@ -252,13 +253,14 @@ def _of_view(rates: tuple[float, ...], view: int) -> float:
 def build_encoder(
     encoder: settings.Encoder, in_features: int, generator: torch.Generator | None, *, linear: bool = False
 ) -> GCN:
-    """The GCN from its settings; ``linear`` leaves σ and normalisation out of the last layer."""
+    """The encoder from its settings; ``linear`` leaves σ and normalisation out of the last layer."""
     return GCN(
         in_features,
         encoder.widths,
         activation=encoder.activation,
         norm=encoder.norm,
         linear=linear,
+        alone=encoder.kind == "appnp",
         steps=encoder.steps,
         teleport=encoder.teleport,
         generator=generator,

@@ -6,7 +6,8 @@ Beyond the paper, K steps of personalised PageRank may follow (Gasteiger et al.,
 
 H⁽⁰⁾ = f(X, A),    H⁽ᵗ⁺¹⁾ = (1 − α) D̂^-½ Â D̂^-½ H⁽ᵗ⁾ + α H⁽⁰⁾,
 
-for a node to see far with few weights. K = 0 is the paper's.
+for a node to see far with few weights. K = 0 is the paper's. Where the layers look at each node alone,
+H⁽⁰⁾ = MLP(X), and only the steps look along the edges, it is their APPNP.
 
 Weights may be stacked along a first dimension, S initialisations at once (:func:`costa.methods.base.stack`); H is then
 S × n × d.
@@ -109,6 +110,7 @@ class GCN(nn.Module):
         activation: ``relu``, ``elu``, ``prelu`` or ``rrelu``; after every layer, the last too.
         norm: ``none``, or ``batch`` for BatchNorm before each activation.
         linear: Whether the last layer is without both.
+        alone: Whether the layers look at each node alone, H ← σ(H W + b): all of the graph is then in the steps.
         steps: K, steps of personalised PageRank after the layers.
         teleport: α, how much of H⁽⁰⁾ each of them takes up again.
         generator: Draws the initial weights; the global one if left out.
@@ -127,12 +129,13 @@ class GCN(nn.Module):
         activation: str = "relu",
         norm: str = "none",
         linear: bool = False,
+        alone: bool = False,
         steps: int = 0,
         teleport: float = 0.1,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.steps, self.teleport = steps, teleport
+        self.alone, self.steps, self.teleport = alone, steps, teleport
         sizes = [in_features, *widths]
         self.out_features = sizes[-1]
         after = [(activation, norm)] * len(widths)
@@ -157,10 +160,11 @@ class GCN(nn.Module):
             x: The features.
             adjacency: Normalised.
             mask: Multiplies the columns of X (0 hides an attribute).
-            mixed: Whether ``x`` is adjacency @ X already.
+            mixed: Whether ``x`` is adjacency @ X already; never where the layers look at each node alone.
             order: n indices, for the encoder to read X[order]; of S stacked ones, S × n. ``x`` is not mixed then.
         """
-        h = _through(self.layers, x, None if mixed else adjacency, adjacency, mask, order)
+        along = None if self.alone else adjacency
+        h = _through(self.layers, x, None if mixed else along, along, mask, order)
         return diffuse(h, adjacency, self.steps, self.teleport)
 
 
