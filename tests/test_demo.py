@@ -7,11 +7,13 @@ def test_demo_prints_a_table_draws_a_picture_writes_a_page_and_says_where(costa,
     out = tmp_path / "demo"
     result = costa("demo", "--out", out)
     assert result.code == 0, result.err
-    for line in ("Raw features", "Untrained GCN", "COSTA, two views", str(out / "digits.png"), str(out / "demo.json")):
+    for line in ("Raw features", "Diffused features", "Untrained GCN", str(out / "digits.png"), str(out / "demo.json")):
         assert line in result.out
     assert (out / "digits.png").read_bytes().startswith(b"\x89PNG")
     rows = {row["method"]: row for row in json.loads((out / "demo.json").read_text())}
     assert rows["costa-mv"]["nmi"][0] > rows["untrained"]["nmi"][0] > rows["raw"]["nmi"][0]
+    for number in ("low_label", "ten_percent", "nmi"):
+        assert rows["costa-mv"][number][0] > rows["diffused"][number][0]
     shown = next(line for line in result.out.splitlines() if "COSTA, two views" in line and "±" in line)
     assert f"{100 * rows['costa-mv']['ten_percent'][0]:.1f} ±" in shown
     assert (out / "digits-costa-mv-0" / "model.safetensors").exists()

@@ -20,7 +20,7 @@ from costa.methods import get_method
 from costa.probe import cluster
 from costa.report import PAGE, write_report
 
-METHODS = ("raw", "untrained", "costa-mv")
+METHODS = ("raw", "diffused", "untrained", "costa-mv")
 SEEDS, SPLITS = 3, 20
 RESULTS, PICTURE = "demo.json", "digits.png"
 REPORTED = "digits-costa-mv-0"
@@ -40,7 +40,7 @@ class Row:
 
 
 def run(out: Path, report: Callable[[str], None]) -> list[Row]:
-    """Train and judge the three on digits; write numbers, picture, RUN folders and one run's page into ``out``."""
+    """Train and judge the four on digits; write numbers, picture, RUN folders and one run's page into ``out``."""
     if out.exists() and not (out / RESULTS).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} exists and is not an earlier demo; choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def run(out: Path, report: Callable[[str], None]) -> list[Row]:
         vectors = [_train(name, graph, seed, out) for seed in range(SEEDS)]
         rows.append(_judge(name, graph, vectors))
         pictures[rows[-1].title] = vectors[0]
-    report("drawing the three maps")
+    report("drawing the four maps")
     draw_maps(pictures, graph.y, out / PICTURE)
     report(f"writing the page of {REPORTED}")
     write_report(out / REPORTED)
@@ -86,7 +86,7 @@ def draw_maps(pictures: dict[str, Tensor], y: Tensor, path: Path) -> None:
     from matplotlib.figure import Figure
     from sklearn.manifold import TSNE
 
-    figure = Figure(figsize=(12, 4.6), layout="constrained")
+    figure = Figure(figsize=(15, 4.5), layout="constrained")
     for axes, (title, z) in zip(figure.subplots(1, len(pictures)), pictures.items(), strict=True):
         unit = torch.nn.functional.normalize(z).numpy()
         points = TSNE(init="pca", perplexity=30, random_state=0).fit_transform(unit)
