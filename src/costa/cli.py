@@ -124,7 +124,8 @@ def demo(
     _say(
         "\nAccuracy (percent) is on nodes whose label was not used: mean ± standard deviation over"
         f" {room.SEEDS} seeds × {room.SPLITS} splits. NMI says how well k-means, which sees no label, finds the ten"
-        f" digits, over {room.SEEDS} seeds. Diffused features have no weights and the untrained GCN has random ones: two strong floors."
+        f" digits, over {room.SEEDS} seeds. Diffused features have no weights and the untrained GCN has random ones:"
+        " two strong floors."
     )
     _say(f"\nPage      {out / room.REPORT}   (open it in a browser)")
     _say(f"Picture   {out / room.PICTURE}\nNumbers   {out / room.RESULTS}")
