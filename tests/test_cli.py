@@ -53,7 +53,7 @@ def test_train_writes_a_run_and_says_what_it_did(costa, tmp_path):
     assert f"raw {100 * metrics['floor']['raw']['accuracy']:.1f} (NMI" in shown
     assert str(tmp_path / "run") in result.out
     assert len(list(csv.DictReader((tmp_path / "run" / "log.csv").open()))) == 2
-    assert np.load(tmp_path / "run" / "embeddings.npy").shape == (1797, 128)
+    assert np.load(tmp_path / "run" / "embeddings.npy").shape == (1797, 256)
 
 
 def test_settings_are_shown_with_where_they_came_from(costa, tmp_path):
