@@ -109,7 +109,7 @@ class GradientMethod(Method):
 class Inputs:
     """A graph as the encoder reads it, on the encoder's device.
 
-    ``mixed`` is the normalised Â times X, where X is dense: what the first layer reads of an unperturbed graph.
+    ``mixed`` is the normalised Â times X, where X is dense: what a GCN's first layer reads of an unperturbed graph.
     Of a sparse X it has more non-zeros than X and Â together (Cora: 181,116 against 62,480): two products are quicker.
     """
 
@@ -122,8 +122,11 @@ class Inputs:
     edge_ids: Tensor
 
     @classmethod
-    def of(cls, graph: Data, scaling: FeatureScaling, device: torch.device) -> Inputs:
-        """Scale X, make it sparse where that is faster, lay out Â. X is moved only then: sparse, it is far smaller."""
+    def of(cls, graph: Data, scaling: FeatureScaling, device: torch.device, *, alone: bool = False) -> Inputs:
+        """Scale X, make it sparse where that is faster, lay out Â. X is moved only then: sparse, it is far smaller.
+
+        Layers that look at each node ``alone`` never read Â times X.
+        """
         edge_index = graph.edge_index.to(device)
         edge_weight = graph.edge_weight.to(device) if graph.get("edge_weight") is not None else None
         layout = Adjacency(edge_index, graph.num_nodes, edge_weight)
@@ -131,7 +134,7 @@ class Inputs:
         x = sparse_if_faster(scaling(graph.x.float())).to(device)
         return cls(
             x=x,
-            mixed=adjacency @ x if isinstance(x, Tensor) else None,
+            mixed=adjacency @ x if isinstance(x, Tensor) and not alone else None,
             layout=layout,
             adjacency=adjacency,
             edge_index=edge_index,
@@ -175,7 +178,8 @@ class EncoderMethod(Method):
         return self._read(graph)
 
     def _read(self, graph: Data) -> Inputs:
-        return Inputs.of(graph, self.scaling, next(self.encoder.parameters()).device)
+        device = next(self.encoder.parameters()).device
+        return Inputs.of(graph, self.scaling, device, alone=self.encoder.alone)
 
     @torch.no_grad()
     def embed(self, graph: Data) -> Tensor:
@@ -210,10 +214,9 @@ class EncoderMethod(Method):
         self, inputs: Inputs, adjacency: SparseMatrix, mask: Tensor | None, encoder: GCN | None = None
     ) -> Tensor:
         """H by ``encoder``, or by the method's own."""
-        encoder = encoder or self.encoder
-        mixed = inputs.mixed if adjacency is inputs.adjacency and not encoder.alone else None
+        mixed = inputs.mixed if adjacency is inputs.adjacency else None
         x = inputs.x if mixed is None else mixed
-        h: Tensor = encoder(x, adjacency, mask, mixed=mixed is not None)
+        h: Tensor = (encoder or self.encoder)(x, adjacency, mask, mixed=mixed is not None)
         return h
 
 
