@@ -177,6 +177,15 @@ class TestMakingWhatIsMissing:
         assert list(grid._tasks([(cell, [0, 1])], torch.device("cuda"))) == [(cell, [0, 1])]
         assert list(grid._tasks([(cell, [0, 1])], CPU)) == [(cell, [0]), (cell, [1])]
 
+    def test_but_for_those_that_cannot_be_one_program(self):
+        svd = Cell("costa-sv", "cora", given=(("sketch.kind", "svd"), ("sketch.k", 8)))
+        walks = Cell("deepwalk", "cora")
+        assert list(grid._tasks([(svd, [0, 1]), (walks, [0, 1])], torch.device("cuda"))) == [
+            (svd, [0]),
+            (svd, [1]),
+            (walks, [0, 1]),
+        ]
+
 
 class TestAlone:
     """Runs whose seconds are asked for."""

@@ -2,8 +2,8 @@
 
 A *cell* is one number of a table or one point of a figure: a method on a dataset with settings, run with several
 seeds. Runs are looked for in the store by their settings, whoever made them, and only what is missing is trained: on a
-GPU all seeds of a cell as one program, on a CPU each in a process. The processes are joblib's: inside
-``joblib.parallel_config("dask")``, or Ray's, they are on other machines.
+GPU all seeds of a cell as one program where the method can be stacked, else each in a process. The processes are
+joblib's: inside ``joblib.parallel_config("dask")``, or Ray's, they are on other machines.
 
 Runs that share a device share its time. A cell whose seconds are asked for is run *alone*: after all others, in this
 process, one seed after the other.
@@ -30,6 +30,7 @@ from costa.errors import InputError, is_out_of_memory
 from costa.experiments import presets, store
 from costa.graphs import load_graph
 from costa.methods import get_method
+from costa.methods.base import GradientMethod
 
 PROTOCOLS = (*runs.DEFAULT_PROTOCOLS, "random-10-80-10", "strict-10-10-80")
 """What every run of an experiment is judged by."""
@@ -190,10 +191,23 @@ def fill(
 
 def _tasks(work: Sequence[tuple[Cell, list[int]]], device: torch.device) -> Iterator[tuple[Cell, list[int]]]:
     for cell, seeds in work:
-        if device.type == "cuda" and not cell.alone:
+        if device.type == "cuda" and not cell.alone and _is_one_program(cell):
             yield cell, seeds
         else:
             yield from ((cell, [seed]) for seed in seeds)
+
+
+def _is_one_program(cell: Cell) -> bool:
+    """Whether a GPU has all seeds of a cell at once; those of a method without a loss share what is computed once."""
+    method = get_method(cell.method)
+    if not issubclass(method, GradientMethod):
+        return True
+    # what a graph would choose makes no difference to this
+    scaling = {"features.scaling": "none"}
+    values: Any = settings.merge(method.Settings, [("any", scaling), ("cell", cell.asked)])[0]
+    built = method.build(values, in_features=1)
+    assert isinstance(built, GradientMethod)
+    return built.stackable
 
 
 def _train(cell: Cell, seeds: list[int], device: torch.device, data_dir: Path | None) -> Done:
