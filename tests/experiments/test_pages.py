@@ -103,6 +103,28 @@ def test_ablations_stand_beside_the_paper(add, tmp_path, name, cell, first):
     assert len({len(line) for line in table}) == 1
 
 
+def test_a_difference_is_that_of_runs_with_one_seed(add, tmp_path):
+    first, second = Cell("costa-sv", "cora", "none"), Cell("costa-sv", "cora", "none", (("loss.tau", 0.3),))
+    assert pages.difference(first, second, tmp_path, 4) == "not measured"
+    for seed, (ours, other) in enumerate([(0.80, 0.79), (0.60, 0.57)]):
+        add(tmp_path, first, seed, accuracy=ours)
+        add(tmp_path, second, seed, accuracy=other)
+    assert pages.difference(first, second, tmp_path, 2) == "+2.00 ± 1.00"
+    assert pages.difference(second, first, tmp_path, 1) == "−1.00"
+    add(tmp_path, first, 2)  # which the second has not
+    add(tmp_path, first, 3)
+    add(tmp_path, second, 3, status="collapsed")
+    assert pages.difference(first, second, tmp_path, 4) == "+2.00 ± 1.00 (2 seeds)"
+
+
+def test_what_is_compared_differs_in_one_thing():
+    for dataset in paper.CITATION:
+        for title, (first, second) in paper.comparisons(dataset).items():
+            changed = {key for key in first.asked if first.asked[key] != second.asked.get(key)}
+            groups = {key.split(".")[0] for key in changed}
+            assert len(groups) == 1 + (title == "the features augmented, less the graph"), title
+
+
 def test_the_page_is_begun_and_its_places_filled(add, tmp_path):
     request = Request(tmp_path / "results", tmp_path / "docs" / "figures", seeds=1)
     add(request.results, paper.sketch_cell("cora", "gaussian"), 0)

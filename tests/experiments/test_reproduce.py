@@ -59,6 +59,7 @@ class TestRequests:
             "table-citation": set(paper.CITATION),
             "table-sketches": {"cora", "citeseer"},
             "table-ablation": {"cora", "citeseer"},
+            "table-differences": set(paper.CITATION),
             "fig-ablation": set(paper.CITATION),
             "fig-ratio": {"cora", "citeseer"},
             "fig-density": {"cora", "citeseer"},

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -124,11 +125,46 @@ def ablation(results: Path, seeds: int) -> str:
     return side_by_side("ablation", rows, seeds=seeds, results=results, header=["graph", "features"])
 
 
+def difference(first: Cell, second: Cell, results: Path, seeds: int) -> str:
+    """Mean of first − second over the seeds that both have, in points, ± its standard error.
+
+    Luck with a seed's split is in both, and leaves the difference.
+    """
+    ours, others = (grid.find(cell, results, seeds) for cell in (first, second))
+    points = [
+        100 * (accuracy - other)
+        for seed in ours
+        if seed in others
+        # a run that was lost has no accuracy
+        for accuracy, other in zip(
+            grid.pairs(first, {seed: ours[seed]}, DEFAULT, seeds),
+            grid.pairs(second, {seed: others[seed]}, DEFAULT, seeds),
+            strict=False,
+        )
+    ]
+    if not points:
+        return NOT_MEASURED
+    error = f" ± {statistics.stdev(points) / math.sqrt(len(points)):.2f}" if len(points) > 1 else ""
+    note = f" ({len(points)} seed{'s' if len(points) > 1 else ''})" if len(points) < seeds else ""
+    return f"{statistics.mean(points):+.2f}".replace("-", "−") + error + note
+
+
+def differences(results: Path, seeds: int) -> str:
+    """What the ablations compare, pair by pair."""
+    compared = {dataset: paper.comparisons(dataset) for dataset in paper.CITATION}
+    rows = [
+        [title, *(difference(*own[title], results, seeds) if title in own else "" for own in compared.values())]
+        for title in compared[paper.CITATION[0]]
+    ]
+    return markdown(["one view, everything else equal", *map(paper.title_of, paper.CITATION)], rows)
+
+
 TABLES: dict[str, Callable[[Path, int], str]] = {
     "table-main": lambda results, seeds: main_table("main", paper.MAIN, results, seeds),
     "table-citation": lambda results, seeds: main_table("citation", paper.CITATION, results, seeds),
     "table-sketches": sketches,
     "table-ablation": ablation,
+    "table-differences": differences,
 }
 """By the name of their place on the page."""
 

@@ -175,6 +175,35 @@ def _curve(datasets: Sequence[str], kind: str, name: str, values: Sequence[float
     ]
 
 
+def comparisons(dataset: str) -> dict[str, tuple[Cell, Cell]]:
+    """What the ablations compare, by what it is called: two cells, of which the first is less the second.
+
+    Every pair of runs with one seed has its weights at the start and its split in common.
+    """
+    fresh, fixed, none = (point.cell for point in projection_points([dataset]))
+    projections = {"a fresh P, less a fixed one": (fresh, fixed), "a fresh P, less none": (fresh, none)}
+    if dataset not in ABLATED:
+        return projections
+    sketch = {name: sketch_cell(dataset, name) for name in SKETCHES}
+    augmented = {name: ablation_cell(dataset, name) for name in ABLATION}
+    ratio = {point.x: point.cell for point in ratio_points([dataset])}
+    density = {point.x: point.cell for point in density_points([dataset])}
+    return {
+        "random projection, less Gaussian noise": (sketch["gaussian"], sketch["noise"]),
+        "random projection, less SVD": (sketch["gaussian"], sketch["svd"]),
+        "random projection, less random selection": (sketch["gaussian"], sketch["selection"]),
+        "the graph augmented, less nothing": (augmented["graph"], augmented["neither"]),
+        "the features augmented, less nothing": (augmented["features"], augmented["neither"]),
+        "the features augmented, less the graph": (augmented["features"], augmented["graph"]),
+        "both augmented, less the features alone": (augmented["both"], augmented["features"]),
+        **projections,
+        "k = n, less k = 0.1 n": (ratio[1.0], ratio[0.1]),
+        "k = 0.5 n, less k = n": (ratio[0.5], ratio[1.0]),
+        "k = 1.5 n, less k = n": (ratio[1.5], ratio[1.0]),
+        "density 0.064, less 0.001": (density[0.064], density[0.001]),
+    }
+
+
 POINTS = {"ablation": projection_points, "ratio": ratio_points, "density": density_points}
 """By the figure they are of."""
 

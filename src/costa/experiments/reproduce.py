@@ -165,6 +165,17 @@ def _ablation_cells(request: Request) -> list[Cell]:
     ]
 
 
+def _difference_cells(request: Request) -> list[Cell]:
+    from costa.experiments import paper
+
+    return [
+        cell
+        for dataset in _columns(request, paper.CITATION)
+        for pair in paper.comparisons(dataset).values()
+        for cell in pair
+    ]
+
+
 def _time(request: Request) -> list[Path]:
     from costa.experiments import paper, time_page
 
@@ -245,6 +256,9 @@ TARGETS = {
     ),
     "table-ablation": Target(
         "graph against feature augmentation in one view, into docs/results.md", _page("table-ablation"), _ablation_cells
+    ),
+    "table-differences": Target(
+        "what the ablations compare, seed by seed, into docs/results.md", _page("table-differences"), _difference_cells
     ),
     "fig-ablation": _figure("ablation", "a fresh, a fixed and no random projection"),
     "fig-ratio": _figure("ratio", "accuracy against k/n"),
