@@ -27,13 +27,18 @@ def explain(resolved: Resolved, graph: Data) -> list[str]:
     ['features.scaling = standard: the features are measurements, each on a scale of its own']
     """
     values = flatten(resolved.values)
-    lines = [
+    tuned = [f"{key} = {_show(values[key])}" for key, origin in resolved.origins.items() if origin == "preset tuned"]
+    return from_graph(resolved, graph) + ([f"{', '.join(tuned)}: tuned on {graph.name}"] if tuned else [])
+
+
+def from_graph(resolved: Resolved, graph: Data) -> list[str]:
+    """Those of the lines that are about what was chosen from the graph."""
+    values = flatten(resolved.values)
+    return [
         f"{key} = {_show(values[key])}: {_why(key, values[key], graph)}"
         for key, origin in resolved.origins.items()
         if origin == "graph"
     ]
-    tuned = [f"{key} = {_show(values[key])}" for key, origin in resolved.origins.items() if origin == "preset tuned"]
-    return lines + ([f"{', '.join(tuned)}: tuned on {graph.name}"] if tuned else [])
 
 
 def _show(value: Any) -> str:

@@ -208,7 +208,7 @@ def train(
     if tensorboard is not None:
         board.check()
     _print_settings(resolved, f"{chosen.title} on {runs.describe(data)}, on {where}")
-    for line in choosing.explain(resolved, data):
+    for line in choosing.from_graph(resolved, data):
         _say(f"Chosen: {line}.")
 
     job = runs.Job(data, spec, method, resolved, where, probe=not no_probe, resume=resume, announce=_say)

@@ -138,6 +138,12 @@ class TestSurvey:
         )
         assert f"stated from k = {gaussian_rows(0.2, 0.05):,} on" in found.advice[0]
 
+    @pytest.mark.parametrize(("k", "says"), [(2048, True), (64, False)])
+    def test_more_rows_than_nodes_are_no_sketch(self, k, says):
+        (advice,) = bounds.survey(self.H, ["gaussian"], [k], eps=0.5).advice
+        assert advice.startswith(f"Take k = {k:,}")
+        assert advice.endswith("With 80 nodes sketch.kind = none has fewer rows, and loses nothing.") == says
+
     def test_where_no_k_is_enough_it_says_about_how_many_rows(self):
         found = bounds.survey(self.H, ["countsketch"], [16], eps=0.1)
         about = int(found.advice[0].split("about k = ")[1].split(" ")[0].replace(",", ""))

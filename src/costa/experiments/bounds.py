@@ -287,7 +287,9 @@ def _advice(statistics: Statistics, rows: Sequence[Row], eps: float) -> str:
     lemma = {"gaussian": gaussian_rows, "selection": selection_rows}.get(kind)
     known = f"proved from k = {proved:,} on" + (f", stated from k = {lemma(eps, DELTA):,} on" if lemma else "")
     if enough := [row.k for row in rows if row.q95 <= eps]:
-        return f"Take k = {enough[0]:,} for {kind}: 95 of 100 draws keep {aim} ({known})."
+        n = len(statistics.h)
+        none = f" With {n:,} nodes sketch.kind = none has fewer rows, and loses nothing." if enough[0] > n else ""
+        return f"Take k = {enough[0]:,} for {kind}: 95 of 100 draws keep {aim} ({known}).{none}"
     last = rows[-1]
     # the error falls as 1/√k
     k = math.ceil(last.k * (last.q95 / eps) ** 2)

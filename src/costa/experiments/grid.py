@@ -230,9 +230,13 @@ def _train(cell: Cell, seeds: list[int], device: torch.device, data_dir: Path | 
     except (MemoryError, RuntimeError) as problem:
         if not is_out_of_memory(problem):
             raise
-        return Done(cell, seeds, [], flat, "there is not enough memory for it.")
-    own = {"alone": True} if cell.alone else {}
-    return Done(cell, seeds, [run | own for run in metrics], flat)
+    else:
+        own = {"alone": True} if cell.alone else {}
+        return Done(cell, seeds, [run | own for run in metrics], flat)
+    # out here, where nothing holds what was allocated any more; other processes may need it
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    return Done(cell, seeds, [], flat, "there is not enough memory for it.")
 
 
 def _warm_up(name: str, values: Any, graph: Data, device: torch.device) -> torch.device:
