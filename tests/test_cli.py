@@ -474,9 +474,9 @@ def test_a_run_that_is_not_above_the_floor_is_told_so(capsys, ours, method, said
     from costa.cli import _print_run
 
     score = {"mean": ours, "std": 0.01, "per_split": [ours]}
-    floor = {"accuracy": 0.7, "nmi": 0.5}
+    low, high = {"accuracy": 0.5, "nmi": 0.5}, {"accuracy": 0.7, "nmi": 0.5}
     probe = {"protocol": "random-10-10-80", "label_fraction": 0.1, "accuracy": score, "macro_f1": score}
     metrics = {"method": method, "dataset": "d", "seed": 0, "status": "ok", "epochs": 1, "seconds": 1.0}
-    metrics |= {"probes": [probe], "clustering": None, "floor": {"raw": floor, "untrained": floor}}
+    metrics |= {"probes": [probe], "clustering": None, "floor": {"raw": low, "diffused": high, "untrained": low}}
     _print_run(metrics, Path("run"), None)
-    assert ("not above the untrained encoder" in capsys.readouterr().out) == said
+    assert ("not above diffused features (60.0 against 70.0)" in capsys.readouterr().out) == said

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from costa.experiments import figures, pages, paper, tables
+from costa.experiments import figures, pages, paper, reproduce, tables
 from costa.experiments.grid import Cell
+from costa.experiments.reproduce import Request
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -75,6 +76,16 @@ def test_the_runtime_figure_is_of_the_stored_runtimes(tmp_path):
     figures.fig_runtime(ROOT / "results", tmp_path)
     drawn = (ROOT / "docs" / "figures" / "fig-runtime.csv").read_bytes()
     assert (tmp_path / "fig-runtime.csv").read_bytes() == drawn
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_a_figure_is_of_the_stored_runs(tmp_path, name):
+    (path,) = [
+        path
+        for path in reproduce.reproduce([f"fig-{name}"], Request(ROOT / "results", tmp_path))
+        if path.suffix == ".csv"
+    ]
+    assert path.read_bytes() == (ROOT / "docs" / "figures" / path.name).read_bytes()
 
 
 def test_the_results_page_is_what_the_store_gives(tmp_path):

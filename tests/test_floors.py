@@ -23,8 +23,8 @@ def test_once_for_a_graph_and_a_protocol(graph, empty_cache):
     again = floors.floor_scores(graph, "random-10-10-80", 3, announce=told.append)
     assert first == again
     assert len(told) == 1
-    assert set(first) == {"raw", "untrained"}
-    assert first["untrained"]["accuracy"] > first["raw"]["accuracy"]
+    assert set(first) == {"raw", "diffused", "untrained"}
+    assert min(first["untrained"]["accuracy"], first["diffused"]["accuracy"]) > first["raw"]["accuracy"]
     other = planted_partition(200, 2, 8, seed=1)
     floors.floor_scores(graph, "random-20-80", 3, announce=told.append)
     floors.floor_scores(other, "random-10-10-80", 3, announce=told.append)
@@ -42,3 +42,9 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(graph, tmp_path, mo
     (tmp_path / "file").write_text("")
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "file"))
     assert floors.floor_scores(graph, "random-10-10-80", 2)["raw"]["accuracy"] > 0
+
+
+def test_the_highest_is_named():
+    scores = {"raw": {"accuracy": 0.7, "nmi": 0.1}, "diffused": {"accuracy": 0.6, "nmi": 0.3}}
+    assert floors.highest(scores) == ("raw features", 0.7)
+    assert floors.highest(scores, "nmi") == ("diffused features", 0.3)

@@ -186,7 +186,7 @@ def train(
         raise InputError("--seed and --seeds were both given; choose one run or several.")
     from costa import choosing, many, runs, settings, training
     from costa import tensorboard as board
-    from costa.experiments import presets, store
+    from costa.experiments import grid, presets, store
     from costa.graphs import load_graph, name_files
     from costa.methods import get_method
 
@@ -224,12 +224,14 @@ def train(
             collected.append(metrics)
             _print_run(metrics, folders[s], unjudged)
             if results is not None and s not in complete and metrics["status"] != "interrupted":
-                store.append(results, metrics, settings.flatten(resolved.values))
+                own = {"set": grid.set_by_hand(resolved)}
+                store.append(results, metrics | own, settings.flatten(resolved.values))
             if tensorboard is not None:
                 board.write(folders[s], tensorboard, data)
-    if len(collected) > 1:
-        for protocol, (mean, pairs) in runs.pair_scores(collected).items():
-            line = f"{protocol:<16} mean over {len(collected)} seeds × all splits {100 * mean:.1f}"
+    judged = [metrics for metrics in collected if metrics["probes"]]
+    if len(judged) > 1:
+        for protocol, (mean, pairs) in runs.pair_scores(judged).items():
+            line = f"{protocol:<16} mean over {len(judged)} seeds × all splits {100 * mean:.1f}"
             if len(pairs) > 1:
                 line += f"; seed s on split s {_percent((statistics.mean(pairs), statistics.stdev(pairs)))}"
             _say(line)
@@ -705,6 +707,7 @@ def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> N
 
     ``unjudged`` is why nothing judged it, where that is so and was not said before.
     """
+    from costa.floors import highest
     from costa.health import remedy
     from costa.methods import get_method
     from costa.runs import DEFAULT_PROTOCOLS
@@ -746,11 +749,11 @@ def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> N
             f"{name} {100 * floor['accuracy']:.1f} (NMI {floor['nmi']:.3f})" for name, floor in metrics["floor"].items()
         )
         _say(f"  floors           {floors}   ({DEFAULT_PROTOCOLS[0]})")
-        ours, floor = metrics["probes"][0]["accuracy"]["mean"], metrics["floor"]["untrained"]["accuracy"]
+        ours, (name, floor) = metrics["probes"][0]["accuracy"]["mean"], highest(metrics["floor"])
         if ours <= floor and method not in metrics["floor"]:
             _say(
-                f"  Note: not above the untrained encoder ({100 * ours:.1f} against {100 * floor:.1f}); try another"
-                " method, more epochs or other settings."
+                f"  Note: not above {name} ({100 * ours:.1f} against {100 * floor:.1f}); try another method, more"
+                " epochs or other settings."
             )
     _say(f"  {folder}{os.sep}")
 

@@ -1,4 +1,6 @@
-"""How far raw features and an untrained encoder get: once for each graph and protocol, then from the cache."""
+"""How far one gets without training, by the methods of :mod:`costa.methods.floors`: once for each graph and protocol,
+then from the cache.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ from costa import settings, training
 from costa.methods import get_method
 from costa.probe import cluster, linear_probe
 
-FLOORS = ("raw", "untrained")
-MADE = 4
+FLOORS = {"raw": "raw features", "diffused": "diffused features", "untrained": "the untrained network"}
+"""What they are called in a sentence."""
+MADE = 5
 """Raised whenever the floors come out otherwise: by a change of their settings, of the probe or of the clustering."""
 
 
@@ -31,7 +34,7 @@ def floor_scores(
     device: torch.device | None = None,
     announce: Callable[[str], None] = lambda text: None,
 ) -> dict[str, dict[str, float]]:
-    """``{"raw": {"accuracy", "nmi"}, "untrained": {…}}``: mean accuracy over the splits, k-means NMI; seed 0.
+    """``{"raw": {"accuracy", "nmi"}, "diffused": {…}, …}``: mean accuracy over the splits, k-means NMI; seed 0.
 
     The floors take the settings chosen from the graph, never a preset: they are the same for every method beside them.
 
@@ -47,7 +50,7 @@ def floor_scores(
     with contextlib.suppress(OSError, ValueError):
         cached: dict[str, dict[str, float]] = json.loads(path.read_text())
         return cached
-    announce(f"Judging raw features and an untrained encoder on {graph.name} ({protocol}); kept for the next time …")
+    announce(f"Judging {', '.join(FLOORS.values())} on {graph.name} ({protocol}); kept for the next time …")
     scores = {name: _score(name, graph, protocol, repeats, device) for name in FLOORS}
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,6 +58,16 @@ def floor_scores(
         beside.write_text(json.dumps(scores))
         os.replace(beside, path)
     return scores
+
+
+def highest(scores: Mapping[str, Mapping[str, float]], measure: str = "accuracy") -> tuple[str, float]:
+    """The best floor by a measure: what it is called, and what it has.
+
+    >>> highest({"raw": {"accuracy": 0.6}, "untrained": {"accuracy": 0.8}})
+    ('the untrained network', 0.8)
+    """
+    name = max(scores, key=lambda name: scores[name][measure])
+    return FLOORS[name], scores[name][measure]
 
 
 def _score(name: str, graph: Data, protocol: str, repeats: int, device: torch.device | None) -> dict[str, float]:

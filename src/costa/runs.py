@@ -266,9 +266,12 @@ def finish(
 
 
 def _same_settings(folder: Path, flat: dict[str, Any]) -> None:
-    """A run goes on with the settings it began with; only the number of epochs may change, while it has not ended."""
+    """A run goes on with the settings it began with.
+
+    Only the number of epochs may change, while it has not ended and no epoch depends on it.
+    """
     config = read_config(folder)
-    free = set() if has_ended(folder) else {"train.epochs"}
+    free = set() if has_ended(folder) or get_method(config["method"]).scheduled else {"train.epochs"}
     unknown = [key for key in flat if key not in config["settings"]]
     if unknown and not has_ended(folder):
         raise InputError(
@@ -463,8 +466,12 @@ def embed(model: Method, folder: Path, graph: Data) -> np.ndarray:
             f"{graph.name} has {graph.num_features} features, and the model of {folder} was trained on {trained_on};"
             " embed a graph with the same features."
         )
-    if not model.inductive and graph.name != read_config(folder)["dataset"]:
-        raise InputError(f"{model.name} gives vectors only for the graph it was trained on; train it on {graph.name}.")
+    if not model.inductive:
+        if graph.name != read_config(folder)["dataset"]:
+            raise InputError(
+                f"{model.name} gives vectors only for the graph it was trained on; train it on {graph.name}."
+            )
+        _same_nodes(folder, graph)
     z: np.ndarray = model.embed(graph).float().cpu().numpy()
     return z
 

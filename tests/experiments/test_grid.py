@@ -59,6 +59,14 @@ class TestWhatTheStoreHas:
         asked = Cell("costa-sv", "cora", "none", (("loss.tau", 0.3), ("sketch.ratio", 0.5)))
         assert grid.find(asked, tmp_path, 1) == {}
 
+    def test_unless_somebody_had_set_it(self, line_of, tmp_path):
+        """DGI's published settings differ from its defaults in what the graph would choose, and in nothing else."""
+        metrics, flat = line_of(self.cell, 0)
+        store.append(tmp_path, metrics | {"set": ["features.scaling"]}, flat)
+        assert grid.find(self.cell, tmp_path, 1) == {}
+        asked = Cell("costa-sv", "cora", "none", (("loss.tau", 0.3), ("features.scaling", flat["features.scaling"])))
+        assert list(grid.find(asked, tmp_path, 1)) == [0]
+
     def test_a_setting_that_an_older_run_did_not_know_had_its_default(self, line_of, tmp_path):
         metrics, flat = line_of(self.cell, 0)
         del flat["train.kernels"]
@@ -105,6 +113,12 @@ class TestWhatTheStoreHas:
 
 
 class TestMakingWhatIsMissing:
+    def test_no_run_is_taken_for_one_of_another_cell(self, small, tmp_path):
+        published, own = Cell("dgi", "cora", "paper", QUICK[:2]), Cell("dgi", "cora", "none", QUICK[:2])
+        grid.fill([(published, [0])], tmp_path, CPU, jobs=1)
+        assert list(grid.find(published, tmp_path, 1)) == [0]
+        assert grid.find(own, tmp_path, 1) == {}
+
     def test_runs_are_made_judged_and_found_again(self, small, tmp_path):
         cells = [Cell("costa-sv", "cora", "none", QUICK), Cell("raw", "cora")]
         ended = []

@@ -26,6 +26,8 @@ def graph():
     return planted_partition(120, 3, 8, degree=4, homophily=0.6, signal=1.0, seed=0)
 
 
+TRAINED = [name for name in METHODS if issubclass(get_method(name), GradientMethod)]
+UNSCHEDULED = [name for name in TRAINED if not get_method(name).scheduled]
 NOT_SEARCHED = {
     *("encoder.hidden", "predictor.activation", "augment.edges", "diffusion.k", "loss.negatives", "train.epochs"),
     *("sketch.k", "sketch.noise_std", "sketch.fixed", "sketch.scaling", "loss.include_self", "train.kernels"),
@@ -44,7 +46,7 @@ def searched(path, job, trials, seed=0):
 
 
 class TestSpace:
-    @pytest.mark.parametrize("method", [name for name in METHODS if issubclass(get_method(name), GradientMethod)])
+    @pytest.mark.parametrize("method", TRAINED)
     def test_it_serves_every_method_that_is_trained(self, graph, method):
         chosen = get_method(method)
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
@@ -272,15 +274,28 @@ class TestSearch:
             ("tuned", 25, 2),
         ]
 
-    def test_a_checkpoint_is_what_training_so_long_gives(self, graph):
-        values = {"train.lr": 1e-3, "augment.edge_rate": 0.3}
-        job = a_job(graph)
+    @pytest.mark.parametrize("name", UNSCHEDULED)
+    def test_a_checkpoint_is_what_training_so_long_gives(self, graph, name):
+        values = {"train.lr": 1e-3}
+        job = a_job(graph, name)
         at_twelve = dict(tune._vectors(job, values, [1000, 1001], [7, 12]))[12]
         for seed, z in zip((1000, 1001), at_twelve, strict=True):
             settings = presets.resolve(job.method, graph, preset="none", given=values, epochs=12).values
             method = training.build(job.method, settings, graph, seed, CPU)
             training.train(method, graph, settings.train)
             assert torch.equal(z, method.embed(graph))
+
+    def test_of_a_training_that_knows_its_length_the_last_epoch_alone_is_judged(self, graph, tmp_path, monkeypatch):
+        job = a_job(graph, "bgrl", epochs=25)
+        seen, vectors = [], tune._vectors
+
+        def heard(job, values, seeds, places):
+            seen.append(list(places))
+            yield from vectors(job, values, seeds, places)
+
+        monkeypatch.setattr(tune, "_vectors", heard)
+        searched(tmp_path / "study.log", job, 1)
+        assert seen == [[25]]
 
     def test_time_that_is_over_keeps_what_there_is(self, graph, tmp_path, monkeypatch):
         path = tmp_path / "study.log"
@@ -302,10 +317,12 @@ class TestSearch:
         ],
     )
     def test_another_job_is_refused(self, graph, tmp_path, change, message):
-        job = a_job(graph)
-        tune.open_study(tmp_path / "study.log", job)
+        job, path, start = a_job(graph), tmp_path / "study.log", tmp_path / "start.toml"
+        start.write_text("loss.tau = 0.3\n")
+        tune.open_study(path, job)
         with pytest.raises(InputError, match=message):
-            tune.open_study(tmp_path / "study.log", tune.Job(**vars(job) | change))
+            tune.open_study(path, tune.Job(**vars(job) | change), starts=[start])
+        assert len(tune.open_study(path, job).trials) == 1  # a command that was refused has changed nothing
 
     @pytest.mark.parametrize(
         ("y", "message"),

@@ -94,8 +94,7 @@ def test_each_of_a_stack_trains_as_it_would_alone(name, features, values):
     graph, seeds = small_graph(features), [0, 7]
     stacked = training.stacked(get_method(name), merged(name, graph, values), graph, seeds, CPU)
     assert (stacked is not None) == build(name, graph, values).stackable
-    if stacked is None:
-        return
+    assert stacked is not None
     stacked.prepare(graph)
     assert isinstance(stacked.inputs(graph).x, SparseMatrix) == (features == "sparse")
     losses = run(stacked, graph, 3, lr=1e-4)

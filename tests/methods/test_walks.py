@@ -113,6 +113,13 @@ def test_a_run_is_read_again_for_its_own_graph_alone(costa, own_graph, tmp_path,
     assert costa("embed", run, own_graph, "--out", tmp_path / "again.npy").code == 0
     assert np.array_equal(np.load(tmp_path / "again.npy"), np.load(run / "embeddings.npy"))
 
+    nodes = own_graph / "nodes.csv"
+    head, *lines = nodes.read_text().splitlines(keepends=True)
+    nodes.write_text("".join([head, *reversed(lines)]))
+    refused = costa("embed", run, own_graph, "--out", tmp_path / "other.npy")
+    assert refused.code == 2
+    assert "has other nodes, or the same in another order" in refused.err
+
     other = own_graph.rename(own_graph.with_name("others"))
     refused = costa("embed", run, other, "--out", tmp_path / "other.npy")
     assert refused.code == 2

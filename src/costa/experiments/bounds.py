@@ -287,14 +287,17 @@ def _advice(statistics: Statistics, rows: Sequence[Row], eps: float) -> str:
     lemma = {"gaussian": gaussian_rows, "selection": selection_rows}.get(kind)
     known = f"proved from k = {proved:,} on" + (f", stated from k = {lemma(eps, DELTA):,} on" if lemma else "")
     if enough := [row.k for row in rows if row.q95 <= eps]:
-        n = len(statistics.h)
-        none = f" With {n:,} nodes sketch.kind = none has fewer rows, and loses nothing." if enough[0] > n else ""
-        return f"Take k = {enough[0]:,} for {kind}: 95 of 100 draws keep {aim} ({known}).{none}"
+        unsketched = _beyond(len(statistics.h), enough[0])
+        return f"Take k = {enough[0]:,} for {kind}: 95 of 100 draws keep {aim} ({known}).{unsketched}"
     last = rows[-1]
     # the error falls as 1/√k
     k = math.ceil(last.k * (last.q95 / eps) ** 2)
     about = f"about k = {_rounded(k):,} would keep {aim} in 95 of 100 draws"
-    return f"None of these k is enough for {kind}: {about} ({known})."
+    return f"None of these k is enough for {kind}: {about} ({known}).{_beyond(len(statistics.h), k)}"
+
+
+def _beyond(n: int, k: int) -> str:
+    return f" With {n:,} nodes sketch.kind = none has fewer rows, and loses nothing." if k > n else ""
 
 
 def proved_rows(statistics: Statistics, kind: str, eps: float) -> int:

@@ -105,6 +105,7 @@ class Cell:
         """Whether a run of the store is one of this cell's.
 
         It has the cell's settings, was judged unless it came to nothing, and was run alone if and only if the cell is.
+        What the cell leaves to the graph, nobody asked the run for either.
         """
         known = settings.flatten(get_method(self.method).Settings())
         # what an older run did not know of, it had by default
@@ -112,7 +113,13 @@ class Cell:
         judged = {probe["protocol"] for probe in run["probes"]}
         complete = run["status"] != "ok" or judged.issuperset(self.protocols)
         same_kind = run.get("alone", False) == self.alone
-        return same_kind and complete and all(had[key] == value for key, value in self.asked.items())
+        left = set(FROM_GRAPH) - set(self.asked)
+        return (
+            same_kind
+            and complete
+            and left.isdisjoint(run.get("set", ()))
+            and all(had[key] == value for key, value in self.asked.items())
+        )
 
 
 def find(cell: Cell, results: Path, count: int) -> dict[int, dict[str, Any]]:
@@ -126,6 +133,11 @@ def missing(cells: Sequence[Cell], results: Path, count: int) -> list[tuple[Cell
     """Each cell that lacks runs, once, with the seeds it lacks."""
     lacking = {cell: sorted(set(cell.seeds(count)) - set(find(cell, results, count))) for cell in cells}
     return [(cell, seeds) for cell, seeds in lacking.items() if seeds]
+
+
+def set_by_hand(resolved: presets.Resolved) -> list[str]:
+    """Of what a graph may choose, the settings that a preset, a file or a user decided: the field ``set`` of a line."""
+    return [key for key in FROM_GRAPH if resolved.origins.get(key, "default") not in ("default", "graph")]
 
 
 def pairs(cell: Cell, found: Mapping[int, Mapping[str, Any]], protocol: str, count: int) -> list[float]:
@@ -205,7 +217,7 @@ def _is_one_program(cell: Cell) -> bool:
     # what a graph would choose makes no difference to this
     scaling = {"features.scaling": "none"}
     values: Any = settings.merge(method.Settings, [("any", scaling), ("cell", cell.asked)])[0]
-    built = method.build(values, in_features=1)
+    built = method.build(values, 1, torch.Generator())
     assert isinstance(built, GradientMethod)
     return built.stackable
 
@@ -231,7 +243,7 @@ def _train(cell: Cell, seeds: list[int], device: torch.device, data_dir: Path | 
         if not is_out_of_memory(problem):
             raise
     else:
-        own = {"alone": True} if cell.alone else {}
+        own = {"set": set_by_hand(resolved)} | ({"alone": True} if cell.alone else {})
         return Done(cell, seeds, [run | own for run in metrics], flat)
     # out here, where nothing holds what was allocated any more; other processes may need it
     if device.type == "cuda":

@@ -63,8 +63,6 @@ def _has(names: Sequence[str], method: str) -> bool:
 
 def _ours(cell: Cell, results: Path, seeds: int, protocol: str) -> str:
     """The score; nothing where the settings do not exist."""
-    if cell.dataset in paper.UNMEASURED:
-        return NOT_MEASURED if cell.preset == "tuned" else ""
     if cell.preset != "tuned" and cell.dataset not in presets.published(cell.preset, cell.method):
         return ""
     return score(cell, results, seeds, protocol)
@@ -100,7 +98,7 @@ def side_by_side(
             for dataset in paper.ABLATED
             for number in (
                 paper.reported(table, key, dataset),
-                NOT_MEASURED if dataset in paper.UNMEASURED else score(cell(dataset), results, seeds),
+                score(cell(dataset), results, seeds),
             )
         ]
         body.append([*first, *numbers])

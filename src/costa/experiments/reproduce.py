@@ -153,7 +153,7 @@ def _sketch_cells(request: Request) -> list[Cell]:
     from costa.experiments import paper
 
     return [
-        paper.sketch_cell(dataset, sketch) for dataset in _datasets(request, paper.ABLATED) for sketch in paper.SKETCHES
+        paper.sketch_cell(dataset, sketch) for dataset in _columns(request, paper.ABLATED) for sketch in paper.SKETCHES
     ]
 
 
@@ -161,7 +161,7 @@ def _ablation_cells(request: Request) -> list[Cell]:
     from costa.experiments import paper
 
     return [
-        paper.ablation_cell(dataset, which) for dataset in _datasets(request, paper.ABLATED) for which in paper.ABLATION
+        paper.ablation_cell(dataset, which) for dataset in _columns(request, paper.ABLATED) for which in paper.ABLATION
     ]
 
 

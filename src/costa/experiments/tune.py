@@ -180,18 +180,18 @@ def open_study(path: Path, job: Job, *, starts: Sequence[Path] = (), seed: int |
     if began is None:
         study.set_user_attr("job", own)
         study.enqueue_trial(_drawn(resolve(job.method, job.graph, preset="none").values))
-    for start in starts:
-        drawn = _drawn(resolve(job.method, job.graph, preset="none", config=start).values)
-        key = f"start {json.dumps(drawn, sort_keys=True)}"
-        if key not in study.user_attrs:
-            study.set_user_attr(key, True)
-            study.enqueue_trial(drawn)
     for key, value in (began or {}).items():
         if own[key] != value:
             raise InputError(
                 f"the study in {path} was begun with {key} = {value}, not {own[key]}; go on with that or choose another"
                 " --study."
             )
+    for start in starts:
+        drawn = _drawn(resolve(job.method, job.graph, preset="none", config=start).values)
+        key = f"start {json.dumps(drawn, sort_keys=True)}"
+        if key not in study.user_attrs:
+            study.set_user_attr(key, True)
+            study.enqueue_trial(drawn)
     return study
 
 
@@ -413,7 +413,9 @@ def _try(job: Job, trial: Trial) -> tuple[float, int]:
     trial.set_user_attr("settings", values)
     best = dict.fromkeys(PROTOCOLS, (-1.0, 0))
     waiting: list[tuple[int, list[Tensor]]] = []
-    for epochs, zs in _vectors(job, values, range(FIRST_SEED, FIRST_SEED + job.seeds), checkpoints(job.epochs)):
+    # of a training that knows how long it will be, a shorter one is no part
+    places = [job.epochs] if job.method.scheduled else checkpoints(job.epochs)
+    for epochs, zs in _vectors(job, values, range(FIRST_SEED, FIRST_SEED + job.seeds), places):
         waiting.append((epochs, zs))
         # those before the pruner speaks are judged together, which on a GPU takes as long as one
         if epochs < min(WARM_UP, job.epochs):

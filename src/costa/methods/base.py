@@ -24,7 +24,8 @@ class Method(nn.Module):
 
     Class attributes say what ``costa methods`` shows: ``name``, ``title``, ``paper`` and ``year``; ``Settings`` is the
     frozen dataclass of its settings; ``inductive`` says whether :meth:`embed` takes a graph it was not trained on,
-    ``random`` whether its vectors depend on the seed, ``views`` how many views of the graph it augments.
+    ``random`` whether its vectors depend on the seed, ``views`` how many views of the graph it augments, ``scheduled``
+    whether an epoch depends on how many there will be.
     """
 
     name: ClassVar[str]
@@ -34,6 +35,7 @@ class Method(nn.Module):
     inductive: ClassVar[bool] = True
     random: ClassVar[bool] = True
     views: ClassVar[int] = 1
+    scheduled: ClassVar[bool] = False
     Settings: ClassVar[type]
 
     STACKED: ClassVar[tuple[str, ...]] = ("encoder", "head")

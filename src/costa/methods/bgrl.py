@@ -69,6 +69,7 @@ class BGRL(TwoViews):
     paper = "Thakoor et al., Large-Scale Representation Learning on Graphs via Bootstrapping, ICLR"
     year = 2022
     Settings = BGRLSettings
+    scheduled = True
     STACKED = ("encoder", "predictor", "target")
 
     epoch: Tensor

@@ -10,6 +10,7 @@ import re
 from html import escape
 from typing import Any
 
+from costa.floors import highest
 from costa.health import remedy
 from costa.probe import PROTOCOLS
 from costa.report.charts import Bar, bars, curve, strip
@@ -17,7 +18,7 @@ from costa.report.facts import DELTA, Distortion, Facts, Sketched
 from costa.report.nodes import NodeMap
 from costa.runs import DEFAULT_PROTOCOLS
 
-FLOORS = {"untrained": "Untrained network", "raw": "Raw features"}
+FLOORS = {"untrained": "Untrained network", "diffused": "Diffused features", "raw": "Raw features"}
 ORIGINS = {
     "default": "the method's default",
     "graph": "chosen from the graph",
@@ -70,11 +71,11 @@ def warning(facts: Facts) -> str:
         return f'<p class="warning" role="alert">{told}</p>'
     floor = metrics["floor"]
     if floor and metrics["method"] not in floor and metrics["probes"]:
-        ours, theirs = metrics["probes"][0]["accuracy"]["mean"], floor["untrained"]["accuracy"]
+        ours, (name, theirs) = metrics["probes"][0]["accuracy"]["mean"], highest(floor)
         if ours <= theirs:
             return (
-                f'<p class="warning"><strong>Training did not help here.</strong> A network with random weights reaches'
-                f" {_percent(theirs)}, this run {_percent(ours)}. Try another method, more epochs or other"
+                f'<p class="warning"><strong>Training did not help here.</strong> This run has {_percent(ours)}, and'
+                f" {name}, without any training, {_percent(theirs)}. Try another method, more epochs or other"
                 " settings.</p>"
             )
     return ""
@@ -85,10 +86,13 @@ def _tiles(facts: Facts) -> str:
     if metrics["probes"]:
         score = metrics["probes"][0]["accuracy"]
         floor = metrics["floor"]
-        beside = f"untrained network {_percent(floor['untrained']['accuracy'])}" if floor else "see below"
+        beside = "see below"
+        if floor:
+            name, theirs = highest(floor)
+            beside = f"{name} {_percent(theirs)}"
         tiles.append(("Accuracy", _percent(score["mean"]), beside))
     if metrics["clustering"]:
-        beside = f"untrained network {metrics['floor']['untrained']['nmi']:.2f}" if metrics["floor"] else "0 to 1"
+        beside = "{} {:.2f}".format(*highest(metrics["floor"], "nmi")) if metrics["floor"] else "0 to 1"
         tiles.append(("Clustering (NMI)", f"{metrics['clustering']['nmi']:.2f}", beside))
     alive = metrics.get("health")
     if alive:
@@ -197,9 +201,10 @@ def quality(facts: Facts) -> str:
     )
     if floor:
         html += (
-            '<p class="small">The untrained network is the same kind of network with random weights: what the graph'
-            " alone gives. Raw features are the nodes' own numbers without any graph. A method that stays below them"
-            f" has learned nothing a classifier can use. Both are means, by {DEFAULT_PROTOCOLS[0]}.</p>"
+            '<p class="small">The untrained network is a network of this kind with random weights. Raw features are the'
+            " nodes' own numbers without any graph, diffused features the same averaged along the edges. A method that"
+            " stays below them has learned nothing a classifier can use. All are means, by"
+            f" {DEFAULT_PROTOCOLS[0]}.</p>"
         )
     found = metrics["clustering"]
     if found:
