@@ -1,4 +1,4 @@
-"""What the defaults are worth on graphs that nobody tuned on: COSTA beside raw features and an untrained encoder.
+"""What the defaults are worth on graphs that nobody tuned on: COSTA beside what needs no training.
 
     python benchmarks/defaults.py [--seeds 3] [--graphs NAME …] [--development] [--set KEY=VALUE …]
 
@@ -30,7 +30,7 @@ from costa.methods import get_method
 from costa.probe import linear_probes
 from costa.settings import parse_assignments
 
-METHODS = ("raw", "untrained", "costa-sv", "costa-mv")
+METHODS = ("raw", "diffused", "untrained", "costa-sv", "costa-mv")
 NEIGHBOURS = 6
 
 

@@ -58,7 +58,9 @@ def test_each_row_has_its_settings_and_its_protocol(add, tmp_path, chosen):
     assert rows["COSTA, one view", "ours, strict"] == ["60.00", "", "", ""]
     assert rows["COSTA, two views", "published settings"] == ["70.00", "not measured", "", ""]
     assert rows["Raw features", "ours"][0].startswith("40.00")
-    assert ("Raw features", "ours, strict") not in rows
+    assert rows["Raw features", "ours, 2% labels"][0].startswith("40.00")
+    assert ("Raw features", "published settings") not in rows
+    assert ("DGI", "ours, strict") not in rows  # which was not tuned
     assert rows["COSTA, one view", "settings"][0].endswith("`strict/costa-sv/cora.toml`")
 
 

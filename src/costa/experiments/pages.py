@@ -13,6 +13,7 @@ from pathlib import Path
 from costa.experiments import grid, paper, presets
 from costa.experiments.grid import Cell
 from costa.experiments.tables import fill, markdown
+from costa.floors import FLOORS
 from costa.methods import get_method
 
 DEFAULT, STRICT = "random-10-10-80", "strict-10-10-80"
@@ -47,9 +48,8 @@ def main_table(table: str, datasets: Sequence[str], results: Path, seeds: int) -
     for name in paper.METHODS:
         title = get_method(name).title
         lines = {"paper": [paper.reported(table, name, dataset) for dataset in datasets]}
-        for label, preset, protocol in OURS:
-            if label in ("ours", "published settings") or _has(("tuned", "strict"), name):
-                lines[label] = [_ours(Cell(name, dataset, preset), results, seeds, protocol) for dataset in datasets]
+        for label, preset, protocol in _rows(name):
+            lines[label] = [_ours(Cell(name, dataset, preset), results, seeds, protocol) for dataset in datasets]
         floors = [paper.untrained_cell(name, dataset) for dataset in datasets]
         lines["its encoder, untrained"] = ["" if cell is None else score(cell, results, seeds) for cell in floors]
         lines["settings"] = [_settings_file(name, dataset) for dataset in datasets]
@@ -57,8 +57,13 @@ def main_table(table: str, datasets: Sequence[str], results: Path, seeds: int) -
     return markdown(["method", "", *map(paper.title_of, datasets)], rows)
 
 
-def _has(names: Sequence[str], method: str) -> bool:
-    return any(presets.published(name, method) for name in names)
+def _rows(method: str) -> Sequence[tuple[str, str, str]]:
+    """Those of :data:`OURS` that a method has; a floor, which is never tuned, is one model under every protocol."""
+    *judged, published = OURS
+    if method in FLOORS:
+        return [(label, "tuned", protocol) for label, _, protocol in judged]
+    tuned = any(presets.published(name, method) for name in ("tuned", "strict"))
+    return OURS if tuned else (judged[0], published)
 
 
 def _ours(cell: Cell, results: Path, seeds: int, protocol: str) -> str:
