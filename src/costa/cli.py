@@ -212,11 +212,11 @@ def train(
         _say(f"Chosen: {line}.")
 
     job = runs.Job(data, spec, method, resolved, where, probe=not no_probe, resume=resume, announce=_say)
-    complete = {s for s, folder in folders.items() if runs.is_complete(folder, probe=not no_probe)}
+    unjudged = "--no-probe" if no_probe else None if runs.is_labelled(data) else "no labels of two classes"
+    complete = {s for s, folder in folders.items() if runs.is_complete(folder, probe=unjudged is None)}
     single = folders[wanted[0]] if len(folders) == 1 else None
     label = f"seed {wanted[0]}" if single else f"{len(folders)} seeds"
     shown = None if many.in_processes(job, folders) else job.train
-    unjudged = "--no-probe" if no_probe else None if runs.is_labelled(data) else "no labels of two classes"
     collected = []
     with _progress(label, shown) as report, _kept(single or out or Path("runs")):
         for metrics in many.execute(job, folders, data_dir, report=report):
@@ -345,7 +345,7 @@ def tune(
     trials: Annotated[int, typer.Option(min=1, help="Go on until the study holds so many.")] = 100,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Initialisations of a trial.")] = 2,
     epochs: Annotated[int, typer.Option(min=1, help="The most a trial trains; its best checkpoint counts.")] = 1000,
-    splits: Annotated[int, typer.Option(min=1, help="Splits that each initialisation is judged on.")] = 10,
+    splits: Annotated[int, typer.Option(min=1, max=100, help="Splits that each initialisation is judged on.")] = 10,
     finalists: Annotated[
         int, typer.Option(min=0, help="So many of the best are trained again and chosen from; 0 only searches.")
     ] = 10,

@@ -128,7 +128,11 @@ class Job:
 
 def is_complete(folder: Path, *, probe: bool) -> bool:
     """Whether nothing is left to do for the run: it has ended, and was judged where that is asked for."""
-    return has_ended(folder) and (not probe or bool(read_metrics(folder)["probes"]))
+    if not has_ended(folder):
+        return False
+    metrics = read_metrics(folder)
+    # vectors that came to nothing are never judged
+    return not probe or metrics["status"] != "ok" or bool(metrics["probes"])
 
 
 def execute(

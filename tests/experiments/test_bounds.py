@@ -93,6 +93,9 @@ class TestStore:
         assert sorted(path.name for path in out.iterdir()) == [f"fig-bounds.{kind}" for kind in ("csv", "png", "svg")]
         for name, table in bounds_page.TABLES.items():
             assert table(bounds.load(["cora"], tmp_path)) in page.read_text(), name
+        page.write_text("of other graphs")
+        assert costa(*arguments, "--datasets", "cora").code == 0
+        assert page.read_text() == "of other graphs"
 
 
 class TestPage:

@@ -8,6 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from costa.errors import InputError
 from costa.experiments import figures, grid, paper, reproduce, store, time_page
 from costa.experiments.grid import Cell
+from costa.experiments.reproduce import Request
 
 H200 = "NVIDIA H200"
 ALL = [method for methods in paper.FAMILIES.values() for method in methods]
@@ -255,6 +256,14 @@ class TestSection:
         assert again.endswith("<!-- end of fig-time -->\n\n## After it\n")
         rows = [line for line in again.splitlines() if line.startswith("| Cora")]
         assert [line.split(" | ")[1] for line in rows] == ["Raw features", "GRACE"]
+
+    def test_a_figure_of_some_graphs_leaves_the_page(self, put, drawn, tmp_path):
+        put("grace", 1.0, 0.8)
+        page = tmp_path / "docs" / "results.md"
+        page.parent.mkdir()
+        page.write_text("of all graphs")
+        reproduce.reproduce(["fig-time"], Request(tmp_path, page.parent / "figures", datasets=["cora"]))
+        assert page.read_text() == "of all graphs"
 
     def test_without_a_page_none_is_begun(self, put, drawn, tmp_path):
         put("grace", 1.0, 0.8)

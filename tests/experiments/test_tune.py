@@ -154,16 +154,28 @@ class TestSearch:
     @pytest.mark.filterwarnings("error")
     def test_settings_to_start_from_are_tried_once(self, graph, tmp_path):
         start = tmp_path / "start.toml"
-        # a weight decay of 0 is legal, but not searched
-        start.write_text("encoder.width = 128\nloss.tau = 0.912\ntrain.weight_decay = 0.0\naugment.edge_rate = 0.4\n")
+        # a weight decay of 0 and sixteen steps are legal, but not searched
+        start.write_text(
+            "encoder.width = 128\nencoder.steps = 16\nloss.tau = 0.912\ntrain.weight_decay = 0.0\n"
+            "augment.edge_rate = 0.4\n"
+        )
         job, path = a_job(graph), tmp_path / "study.log"
         for trials in (2, 3):
             study = tune.open_study(path, job, starts=[start], seed=0)
             list(tune.search(job, study, trials))
         tried = [trial.user_attrs["settings"] for trial in tune.finished(study)]
         assert (tried[1]["encoder.width"], tried[1]["loss.tau"], tried[1]["augment.edge_rate"]) == (128, 0.912, 0.4)
-        assert tried[1]["train.weight_decay"] > 0
+        assert tried[1]["train.weight_decay"] == 1e-6
+        assert tried[1]["encoder.steps"] in (0, 2, 4, 8)
         assert [values["loss.tau"] == 0.912 for values in tried] == [False, True, False]
+
+    def test_the_first_trial_keeps_to_what_is_searched(self, tmp_path):
+        """On 20,000 nodes the untuned ratio, exactly 4,096 rows, is a little beyond the largest of three digits."""
+        large = planted_partition(20_000, 2, 4, degree=2, seed=0)
+        job = a_job(large)
+        (trial,) = tune.open_study(tmp_path / "study.log", job).trials
+        fixed = trial.system_attrs["fixed_params"]
+        assert presets.resolve(job.method, large, preset="none").values.sketch.ratio > fixed["sketch.ratio"] == 0.204
 
     def test_only_tuning_seeds_are_used(self, graph, tmp_path, monkeypatch):
         seeds, firsts = set(), set()

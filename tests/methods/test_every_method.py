@@ -150,6 +150,19 @@ def test_a_setting_counts_or_is_said_to_be_unused(name, key):
     assert torch.equal(first_losses(name, key), first_losses(name)) == idle
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "key"),
+    [
+        ("grace", {"head.width": 0}, "head.activation"),
+        ("costa-sv", {"head.width": 0}, "head.activation"),
+        ("costa-sv", {"sketch.kind": "noise"}, "sketch.fixed"),
+    ],
+)
+def test_what_another_setting_makes_idle_is_said(name, values, key):
+    assert key in get_method(name).unused(merged(name, small_graph(), values))
+    assert key not in get_method(name).unused(merged(name, small_graph(), {}))
+
+
 @pytest.fixture(scope="module")
 def communities():
     return planted_partition(300, 3, 200, degree=8, homophily=0.75, signal=2.0, seed=1)

@@ -139,7 +139,7 @@ def summary(bias: Bias, degree: Tensor) -> dict[str, Any]:
 def read(results: Path, kind: str, dataset: str, settings: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """The lines of a kind, those with other settings left out; of lines about the same thing the last."""
     path = results / "experiments" / "bias" / kind / f"{dataset}.jsonl"
-    lines = store.read(path) if path.exists() else []
+    lines = store.read(path)
     wanted = SETTINGS if settings is None else settings
     found = {
         tuple(line.get(key) for key in ("encoder", "variant", "kind", "share", "seed")): line

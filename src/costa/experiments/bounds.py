@@ -91,7 +91,7 @@ def load(datasets: Sequence[str], results: Path) -> list[dict[str, Any]]:
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
     for source in sources(datasets):
         path = results / "experiments" / EXPERIMENT / f"{source}.jsonl"
-        lines = store.read(path) if path.exists() else []
+        lines = store.read(path)
         found |= {(source, line["sketch"], line["k"]): line for line in lines}
     return [found[key] for key in _plan(datasets) if key in found]
 

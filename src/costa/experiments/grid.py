@@ -125,7 +125,7 @@ class Cell:
 def find(cell: Cell, results: Path, count: int) -> dict[int, dict[str, Any]]:
     """The cell's runs in the store, by seed; of a seed that was run twice the last."""
     path = cell.file(results)
-    found = {run["seed"]: run for run in store.read(path) if cell.fits(run)} if path.exists() else {}
+    found = {run["seed"]: run for run in store.read(path) if cell.fits(run)}
     return {seed: found[seed] for seed in cell.seeds(count) if seed in found}
 
 

@@ -179,7 +179,9 @@ def _difference_cells(request: Request) -> list[Cell]:
 def _time(request: Request) -> list[Path]:
     from costa.experiments import paper, time_page
 
-    return time_page.write(request.results, request.out, _datasets(request, paper.TIMED), request.seeds)
+    datasets = _datasets(request, paper.TIMED)
+    # with some of the graphs alone the page would lose the others
+    return time_page.write(request.results, request.out, datasets, request.seeds, page=not request.datasets)
 
 
 def _time_cells(request: Request) -> list[Cell]:

@@ -28,8 +28,10 @@ def append(root: Path, metrics: dict[str, Any], settings: dict[str, Any]) -> Pat
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The runs of a file; what was written by half is left out."""
-    runs = []
+    """The runs of a file, none where it does not exist; what was written by half is left out."""
+    runs: list[dict[str, Any]] = []
+    if not path.exists():
+        return runs
     for line in path.read_bytes().split(b"\n"):
         try:
             run = json.loads(line)

@@ -140,16 +140,18 @@ def _accuracies(
 ) -> dict[str, list[float]]:
     """For each value of the setting ``key``, the mean accuracy of each run under the first protocol, in percent."""
     path = results / "experiments" / experiment / method / f"{dataset}.jsonl"
-    if not path.exists():
-        raise InputError(
-            f"{path} is missing; make it with `costa train {dataset} --method {method} --preset none --seeds {SEEDS}"
-            f" --results {path.parents[1]}`, once for each {key} of {', '.join(values)} (--set {key}=…)."
-        )
-    runs = store.read(path)
-    return {
+    runs = [run for run in store.read(path) if run["probes"]]
+    found = {
         value: [100 * run["probes"][0]["accuracy"]["mean"] for run in runs if run["settings"][key] == value]
         for value in values
     }
+    # a spread takes two
+    if any(len(accuracies) < 2 for accuracies in found.values()):
+        raise InputError(
+            f"{path} is missing, or lacks runs; make them with `costa train {dataset} --method {method} --preset none"
+            f" --seeds {SEEDS} --results {path.parents[1]}`, once for each {key} of {', '.join(values)} (--set {key}=…)."
+        )
+    return found
 
 
 def _spread(scores: Sequence[float]) -> str:

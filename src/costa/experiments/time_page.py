@@ -52,8 +52,8 @@ Raw features whose scaling learns nothing take microseconds, which would be deca
 """
 
 
-def write(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
-    """Draw the figure from what the store has, and put it into ``results.md`` where that page has been begun."""
+def write(results: Path, out: Path, datasets: Sequence[str], seeds: int, *, page: bool = True) -> list[Path]:
+    """Draw the figure from what the store has, and put it into ``results.md`` where that ``page`` has been begun."""
     table = [
         _row(family, method, dataset, results, seeds)
         for dataset in datasets
@@ -68,7 +68,8 @@ def write(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list
     for row in table:
         rivals = [other for other in table if other["dataset"] == row["dataset"] and _is_shown(other)]
         row["front"] = _is_shown(row) and not any(_beats(other, row) for other in rivals)
-    return [*publish(table, draw, out / NAME), *_write_section(table, out)]
+    files = publish(table, draw, out / NAME)
+    return files + _write_section(table, out) if page else files
 
 
 def _row(family: str, method: str, dataset: str, results: Path, seeds: int) -> dict[str, Any]:

@@ -20,7 +20,6 @@ import statistics
 import textwrap
 import time
 import typing
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -150,8 +149,8 @@ def open_study(path: Path, job: Job, *, starts: Sequence[Path] = (), seed: int |
     Args:
         path: The file; its folder is made.
         job: Must be that of the study, up to its time.
-        starts: Files of settings that are tried next, unless they were; what they leave open, or set to values that
-            are not searched, is drawn.
+        starts: Files of settings that are tried next, unless they were. Of a number beyond what is searched the nearest
+            is taken; a choice that is not searched is drawn.
         seed: Of the sampler; by default another each time, so that processes do not try the same settings.
     """
     optuna = _optuna()
@@ -179,7 +178,7 @@ def open_study(path: Path, job: Job, *, starts: Sequence[Path] = (), seed: int |
     began = study.user_attrs.get("job")
     if began is None:
         study.set_user_attr("job", own)
-        study.enqueue_trial(_drawn(resolve(job.method, job.graph, preset="none").values))
+        study.enqueue_trial(_searched(job, resolve(job.method, job.graph, preset="none").values))
     for key, value in (began or {}).items():
         if own[key] != value:
             raise InputError(
@@ -187,7 +186,7 @@ def open_study(path: Path, job: Job, *, starts: Sequence[Path] = (), seed: int |
                 " --study."
             )
     for start in starts:
-        drawn = _drawn(resolve(job.method, job.graph, preset="none", config=start).values)
+        drawn = _searched(job, resolve(job.method, job.graph, preset="none", config=start).values)
         key = f"start {json.dumps(drawn, sort_keys=True)}"
         if key not in study.user_attrs:
             study.set_user_attr(key, True)
@@ -372,15 +371,32 @@ class _Draw:
             self.values[key] = rates if views > 1 else rates[0]
 
 
-def _drawn(values: Any) -> dict[str, Any]:
-    """Merged settings by the names that :func:`sample` draws them under."""
-    drawn: dict[str, Any] = {}
+class _Wanted:
+    """Stands in for a trial: of the wanted values it keeps those that are searched, of a number the nearest that is."""
+
+    def __init__(self, wanted: Mapping[str, Any]) -> None:
+        self.wanted = wanted
+        self.kept: dict[str, Any] = {}
+
+    def suggest_categorical(self, key: str, choices: Sequence[Any]) -> Any:
+        if self.wanted.get(key) in choices:
+            self.kept[key] = self.wanted[key]
+        return self.kept.get(key, choices[0])
+
+    def suggest_float(self, key: str, low: float, high: float, **options: Any) -> float:
+        self.kept[key] = min(max(self.wanted[key], low), high)
+        return float(self.kept[key])
+
+
+def _searched(job: Job, values: Any) -> dict[str, Any]:
+    """Of merged settings those that the search could draw, by the names that :func:`sample` draws them under."""
+    wanted: dict[str, Any] = {}
     for key, value in flatten(values).items():
-        if isinstance(value, tuple):
-            drawn |= {f"{key}.{view + 1}": value[min(view, len(value) - 1)] for view in range(2)}
-        elif (key, value) != ("train.weight_decay", 0):  # which has no logarithm
-            drawn[key] = value
-    return drawn
+        rates = value if isinstance(value, tuple) else ()
+        wanted |= {f"{key}.{view + 1}": rates[min(view, len(rates) - 1)] for view in range(2) if rates} or {key: value}
+    kept = _Wanted(wanted)
+    sample(typing.cast("Trial", kept), job.method, job.graph)
+    return kept.kept
 
 
 def _three_digits(value: float) -> float:
@@ -406,10 +422,7 @@ def _try(job: Job, trial: Trial) -> tuple[float, int]:
     Returns:
         The strict number and its epochs.
     """
-    with warnings.catch_warnings():
-        # a value to start from that is not searched is drawn instead
-        warnings.filterwarnings("ignore", "Fixed parameter", UserWarning)
-        values = sample(trial, job.method, job.graph)
+    values = sample(trial, job.method, job.graph)
     trial.set_user_attr("settings", values)
     best = dict.fromkeys(PROTOCOLS, (-1.0, 0))
     waiting: list[tuple[int, list[Tensor]]] = []

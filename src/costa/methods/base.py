@@ -156,12 +156,14 @@ class EncoderMethod(Method):
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
-        """With one layer alone there is no hidden one; without steps there is nowhere to go back from."""
+        """Of one layer none is hidden; without steps there is nowhere to go back from; no head has an activation."""
         encoder, idle = settings.encoder, {}
         if hasattr(encoder, "hidden") and encoder.layers == 1:
             idle["encoder.hidden"] = "encoder.layers = 1 leaves no layer before the last"
         if hasattr(encoder, "steps") and encoder.steps == 0:
             idle["encoder.teleport"] = "encoder.steps = 0 takes no step"
+        if hasattr(settings, "head") and settings.head.width == 0:
+            idle["head.activation"] = "head.width = 0 leaves the head out"
         return idle
 
     def prepare(self, graph: Data) -> None:

@@ -143,6 +143,8 @@ class Costa(EncoderMethod, GradientMethod):
             idle |= dict.fromkeys(("sketch.ratio", "sketch.k"), f"sketch.kind = {sketch.kind} keeps all rows")
         elif sketch.k:
             idle["sketch.ratio"] = "sketch.k says how many rows there are"
+        if sketch.kind == "noise":
+            idle["sketch.fixed"] = "sketch.kind = noise has no P to keep"
         if sketch.kind == "none":
             idle |= dict.fromkeys(("sketch.noise_std", "sketch.fixed"), "sketch.kind = none draws nothing")
         if sketch.kind != "sparse":

@@ -33,6 +33,7 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.augment.streams import integers, normal
+from costa.augment.topology import edges_once
 from costa.errors import InputError
 from costa.methods.base import EncoderMethod, GradientMethod, build_encoder
 from costa.nn import GCN, FeatureScaling, discrimination_loss, kl_to_standard_normal
@@ -98,10 +99,7 @@ class GAE(EncoderMethod, GradientMethod):
         if graph.edge_index.numel() == 0:
             raise InputError(f"{self.name} reconstructs edges, and the graph has none; choose another method.")
         super().prepare(graph)
-        low, high = self.inputs(graph).edge_index.aminmax(dim=0)
-        # as one number each: unique columns are found fifty times as slowly
-        pairs = (low * graph.num_nodes + high).unique()
-        self.edges = torch.stack([pairs // graph.num_nodes, pairs % graph.num_nodes])
+        self.edges = edges_once(self.inputs(graph).edge_index, graph.num_nodes)
 
     def forget(self) -> None:
         """Let go of the prepared inputs and edges."""

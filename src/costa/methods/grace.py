@@ -88,12 +88,6 @@ class GRACE(TwoViews):
         plain = settings.train.kernels == "plain"
         return cls(encoder, head, scaling, settings.augment, settings.loss.tau, plain=plain)
 
-    @classmethod
-    def unused(cls, settings: Any) -> dict[str, str]:
-        """A head that is not there has no activation."""
-        head = {} if settings.head.width else {"head.activation": "head.width = 0 leaves the head out"}
-        return super().unused(settings) | head
-
     def loss(self, graph: Data) -> Tensor:
         """L of two fresh views."""
         u, v = self.encode_both(graph)
