@@ -149,7 +149,8 @@ def _accuracies(
     if any(len(accuracies) < 2 for accuracies in found.values()):
         raise InputError(
             f"{path} is missing, or lacks runs; make them with `costa train {dataset} --method {method} --preset none"
-            f" --seeds {SEEDS} --results {path.parents[1]}`, once for each {key} of {', '.join(values)} (--set {key}=…)."
+            f" --seeds {SEEDS} --results {path.parents[1]}`, once for each {key} of {', '.join(values)}"
+            f" (--set {key}=…)."
         )
     return found
 
