@@ -103,7 +103,7 @@ METRICS = {
     "health": {"effective_rank": float, "mean_cosine": float},
     "probes": [{"protocol": str, "label_fraction": float, "accuracy": SCORE, "macro_f1": SCORE}],
     "clustering": {"nmi": float, "ari": float},
-    "floor": {"raw": FLOOR, "untrained": FLOOR},
+    "floor": {"raw": FLOOR, "diffused": FLOOR, "untrained": FLOOR},
 }
 
 
