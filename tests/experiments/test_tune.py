@@ -79,7 +79,7 @@ class TestSpace:
         assert seen["encoder.norm"] >= {"none", "batch"}
         assert seen["encoder.steps"] == {"0", "2", "4", "8"}
         assert seen["encoder.kind"] == {"gcn", "appnp"}
-        assert 0.05 <= min(map(float, seen["encoder.teleport"])) < max(map(float, seen["encoder.teleport"])) <= 0.5
+        assert 0.01 <= min(map(float, seen["encoder.teleport"])) < max(map(float, seen["encoder.teleport"])) <= 0.5
         assert seen["features.scaling"] == {"none", "rows", "standard"}
         assert seen["sketch.kind"] == {"gaussian", "rademacher", "sparse", "countsketch"}
         assert seen["loss.kind"] == ({"self"} if method == "costa-sv" else {"cross", "both"})
@@ -154,10 +154,10 @@ class TestSearch:
     @pytest.mark.filterwarnings("error")
     def test_settings_to_start_from_are_tried_once(self, graph, tmp_path):
         start = tmp_path / "start.toml"
-        # a weight decay of 0 and sixteen steps are legal, but not searched
+        # a weight decay of 0, sixteen steps and a rate between two tenths are legal, but not searched
         start.write_text(
             "encoder.width = 128\nencoder.steps = 16\nloss.tau = 0.912\ntrain.weight_decay = 0.0\n"
-            "augment.edge_rate = 0.4\n"
+            "augment.edge_rate = 0.37\n"
         )
         job, path = a_job(graph), tmp_path / "study.log"
         for trials in (2, 3):

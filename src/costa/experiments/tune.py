@@ -303,7 +303,7 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
     draw.one_of("encoder.steps", (0, 2, 4, 8))
     if draw.values.get("encoder.steps"):
         draw.one_of("encoder.kind", draw.known("encoder.kind"))
-        draw.between("encoder.teleport", 0.05, 0.5)
+        draw.between("encoder.teleport", 0.01, 0.5)
     else:
         draw.one_of("encoder.kind", ("gcn",))  # appnp has no other sight of the edges
     draw.one_of("head.width", (0, 128, 256, 512))
@@ -383,8 +383,9 @@ class _Wanted:
             self.kept[key] = self.wanted[key]
         return self.kept.get(key, choices[0])
 
-    def suggest_float(self, key: str, low: float, high: float, **options: Any) -> float:
-        self.kept[key] = min(max(self.wanted[key], low), high)
+    def suggest_float(self, key: str, low: float, high: float, *, step: float = 0, log: bool = False) -> float:
+        value = min(max(self.wanted[key], low), high)
+        self.kept[key] = low + step * round((value - low) / step) if step else value
         return float(self.kept[key])
 
 
