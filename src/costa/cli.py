@@ -186,7 +186,7 @@ def train(
         raise InputError("--seed and --seeds were both given; choose one run or several.")
     from costa import choosing, many, runs, settings, training
     from costa import tensorboard as board
-    from costa.experiments import grid, presets, store
+    from costa.experiments import presets, store
     from costa.graphs import load_graph, name_files
     from costa.methods import get_method
 
@@ -224,7 +224,7 @@ def train(
             collected.append(metrics)
             _print_run(metrics, folders[s], unjudged)
             if results is not None and s not in complete and metrics["status"] != "interrupted":
-                own = {"set": grid.set_by_hand(resolved)}
+                own = {"set": resolved.set_by_hand}
                 store.append(results, metrics | own, settings.flatten(resolved.values))
             if tensorboard is not None:
                 board.write(folders[s], tensorboard, data)

@@ -288,8 +288,9 @@ class TestSearch:
 
     @pytest.mark.parametrize("name", UNSCHEDULED)
     def test_a_checkpoint_is_what_training_so_long_gives(self, graph, name):
-        values = {"train.lr": 1e-3}
         job = a_job(graph, name)
+        rate = {"augment.edge_rate": 0.3} if "augment.edge_rate" in flatten(job.method.Settings()) else {}
+        values = {"train.lr": 1e-3} | rate
         at_twelve = dict(tune._vectors(job, values, [1000, 1001], [7, 12]))[12]
         for seed, z in zip((1000, 1001), at_twelve, strict=True):
             settings = presets.resolve(job.method, graph, preset="none", given=values, epochs=12).values

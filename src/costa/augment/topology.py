@@ -39,8 +39,7 @@ def edge_ids(edge_index: Tensor, num_nodes: int) -> Tensor:
         tensor([0, 0, 1, 1])
     """
     _check_edges(edge_index, num_nodes)
-    low, high = edge_index.long().aminmax(dim=0)
-    return torch.unique(low * num_nodes + high, return_inverse=True)[1]
+    return torch.unique(_as_numbers(edge_index, num_nodes), return_inverse=True)[1]
 
 
 def edges_once(edge_index: Tensor, num_nodes: int) -> Tensor:
@@ -51,10 +50,14 @@ def edges_once(edge_index: Tensor, num_nodes: int) -> Tensor:
         tensor([[0, 1],
                 [1, 2]])
     """
-    low, high = edge_index.long().aminmax(dim=0)
-    # as one number each: unique columns are found fifty times as slowly
-    pairs = (low * num_nodes + high).unique()
+    pairs = _as_numbers(edge_index, num_nodes).unique()
     return torch.stack([pairs // num_nodes, pairs % num_nodes])
+
+
+def _as_numbers(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """Each undirected edge as one number: unique columns are found fifty times as slowly."""
+    low, high = edge_index.long().aminmax(dim=0)
+    return low * num_nodes + high
 
 
 def keep_mask(ids: Tensor, rate: float | Tensor, generator: Streams) -> Tensor:

@@ -34,8 +34,6 @@ from costa.methods.base import GradientMethod
 
 PROTOCOLS = (*runs.DEFAULT_PROTOCOLS, "random-10-80-10", "strict-10-10-80")
 """What every run of an experiment is judged by."""
-FROM_GRAPH = ("features.scaling", "sketch.ratio")
-"""What a method may choose from the graph: where nobody asks for a value, any that was chosen will do."""
 
 TIMINGS = 3
 """Runs that a time is the median of, at the most."""
@@ -97,7 +95,7 @@ class Cell:
         method = get_method(self.method)
         preset = presets.load_preset(self.preset, self.method, self.dataset) or {}
         merged: Any = settings.merge(method.Settings, [(self.preset, preset), ("given", dict(self.given))])[0]
-        left = set(FROM_GRAPH) - set(preset) - set(dict(self.given))
+        left = set(presets.FROM_GRAPH) - set(preset) - set(dict(self.given))
         flat: dict[str, Any] = json.loads(json.dumps(settings.flatten(merged)))
         return {key: value for key, value in flat.items() if key not in left}
 
@@ -113,7 +111,7 @@ class Cell:
         judged = {probe["protocol"] for probe in run["probes"]}
         complete = run["status"] != "ok" or judged.issuperset(self.protocols)
         same_kind = run.get("alone", False) == self.alone
-        left = set(FROM_GRAPH) - set(self.asked)
+        left = set(presets.FROM_GRAPH) - set(self.asked)
         return (
             same_kind
             and complete
@@ -133,11 +131,6 @@ def missing(cells: Sequence[Cell], results: Path, count: int) -> list[tuple[Cell
     """Each cell that lacks runs, once, with the seeds it lacks."""
     lacking = {cell: sorted(set(cell.seeds(count)) - set(find(cell, results, count))) for cell in cells}
     return [(cell, seeds) for cell, seeds in lacking.items() if seeds]
-
-
-def set_by_hand(resolved: presets.Resolved) -> list[str]:
-    """Of what a graph may choose, the settings that a preset, a file or a user decided: the field ``set`` of a line."""
-    return [key for key in FROM_GRAPH if resolved.origins.get(key, "default") not in ("default", "graph")]
 
 
 def pairs(cell: Cell, found: Mapping[int, Mapping[str, Any]], protocol: str, count: int) -> list[float]:
@@ -243,7 +236,7 @@ def _train(cell: Cell, seeds: list[int], device: torch.device, data_dir: Path | 
         if not is_out_of_memory(problem):
             raise
     else:
-        own = {"set": set_by_hand(resolved)} | ({"alone": True} if cell.alone else {})
+        own = {"set": resolved.set_by_hand} | ({"alone": True} if cell.alone else {})
         return Done(cell, seeds, [run | own for run in metrics], flat)
     # out here, where nothing holds what was allocated any more; other processes may need it
     if device.type == "cuda":

@@ -23,6 +23,8 @@ from costa.methods.base import Method
 from costa.settings import Layer, merge, nested_to_flat
 
 PRESETS = ("tuned", "strict", "paper", "none")
+FROM_GRAPH = ("features.scaling", "sketch.ratio")
+"""What a method may choose from the graph: where nobody asks for a value, any that was chosen will do."""
 CHOSEN = ("tuned", "strict")
 """Those that have a file for each method and dataset."""
 ROOT = resources.files(__package__)
@@ -35,6 +37,11 @@ class Resolved:
     values: Any
     origins: dict[str, str]
     note: str | None = None
+
+    @property
+    def set_by_hand(self) -> list[str]:
+        """Of what a graph may choose, what a preset, a file or a user decided; ``set`` in a line of the store."""
+        return [key for key in FROM_GRAPH if self.origins.get(key, "default") not in ("default", "graph")]
 
 
 def resolve(
