@@ -438,6 +438,13 @@ class TestFinalists:
         with pytest.raises(InputError, match="none of the 3 trials came to a good end"):
             tune.write_presets(job, study, 3, 2, tmp_path)
 
+    def test_a_finalist_without_rivals_is_said_to_be_alone(self, graph, tmp_path):
+        job = a_job(graph, "costa-sv", final_splits=4)
+        study, _ = searched(tmp_path / "study.log", job, 1)
+        list(tune.judge_finalists(job, study, 1, 1))
+        for path in tune.write_presets(job, study, 1, 1, tmp_path):
+            assert "the one finalist of 1 trial. Untested" in path.read_text().replace("\n# ", " ")
+
     @pytest.mark.parametrize("method", ["costa-sv", "costa-mv"])
     def test_what_is_written_is_what_was_chosen(self, graph, tmp_path, monkeypatch, method):
         job = a_job(graph, method, final_splits=4)

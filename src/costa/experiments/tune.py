@@ -263,9 +263,10 @@ def write_presets(job: Job, study: Study, count: int, seeds: int, out: Path) -> 
         values = next(trial for trial in _complete(study) if trial.number == best.number).user_attrs["settings"]
         values = values | {"train.epochs": best.epochs}
         used = f"tuning seeds {FINAL_SEED} … {FINAL_SEED + seeds - 1}" if seeds > 1 else f"tuning seed {FINAL_SEED}"
+        among = f"the best of {len(rivals)} finalists" if len(rivals) > 1 else "the one finalist"
         comment = (
             f"Chosen by validation accuracy ({protocol}, {used} × {job.final_splits} splits): {best.percent}"
-            f"{' over the seeds' if seeds > 1 else ''}, the best of {len(rivals)} finalists of {tried} trials."
+            f"{' over the seeds' if seeds > 1 else ''}, {among} of {tried} trial{'s' if tried > 1 else ''}."
             " Untested: reported numbers use other seeds."
         )
         lines = [f"# {line}" for line in textwrap.wrap(comment, 116)]
