@@ -84,19 +84,19 @@ class TestWhatTheStoreHas:
         add(tmp_path, self.cell, 1)
         assert grid.missing([self.cell], tmp_path, 2) == []
         found = grid.find(self.cell, tmp_path, 2)
-        assert grid.pairs(self.cell, found, "random-10-10-80", 2) == pytest.approx([0.81])
+        assert grid.pairs(self.cell, found, "random-10-10-80", 2) == pytest.approx({1: 0.81})
 
     def test_of_a_seed_that_was_run_twice_the_last_counts(self, add, tmp_path):
         add(tmp_path, self.cell, 0, accuracy=0.1)
         add(tmp_path, self.cell, 0, accuracy=0.5)
         found = grid.find(self.cell, tmp_path, 1)
-        assert grid.pairs(self.cell, found, "random-10-10-80", 1) == [0.5]
+        assert grid.pairs(self.cell, found, "random-10-10-80", 1) == {0: 0.5}
 
     def test_pairs_are_seed_s_on_split_s(self, add, tmp_path):
         for seed in range(3):
             add(tmp_path, self.cell, seed)
         found = grid.find(self.cell, tmp_path, 20)
-        assert grid.pairs(self.cell, found, "strict-10-10-80", 20) == pytest.approx([0.80, 0.81, 0.82])
+        assert grid.pairs(self.cell, found, "strict-10-10-80", 20) == pytest.approx({0: 0.80, 1: 0.81, 2: 0.82})
 
     def test_without_randomness_one_run_is_paired_with_every_split(self, add, tmp_path):
         raw = Cell("raw", "cora")
@@ -135,7 +135,7 @@ class TestMakingWhatIsMissing:
         assert [[probe["split"] for probe in line["probes"]] for line in lines] == [[0] * 4, [1] * 4]
         for cell in cells:
             whole = runs.judge([_vectors(cell, seed) for seed in cell.seeds(2)], grid._graph("cora", None), CPU)
-            expected = [whole[s % len(whole)]["probes"][0]["accuracy"]["per_split"][s] for s in range(2)]
+            expected = {s: whole[s % len(whole)]["probes"][0]["accuracy"]["per_split"][s] for s in range(2)}
             assert grid.pairs(cell, grid.find(cell, tmp_path, 2), grid.PROTOCOLS[0], 2) == expected
 
     def test_only_what_is_missing_is_made(self, add, small, tmp_path):

@@ -112,6 +112,33 @@ def test_ablations_stand_beside_the_paper(add, tmp_path, name, cell, first):
     assert len({len(line) for line in table}) == 1
 
 
+def test_the_overview_has_the_papers_number_in_brackets(add, tmp_path):
+    add(tmp_path, Cell("costa-mv", "cora"), 0, accuracy=0.7)
+    add(tmp_path, Cell("costa-mv", "cora"), 1, accuracy=0.8)
+    table = cells(pages.overview(tmp_path, 2))
+    assert table[0][:3] == ["method", "Cora", "CiteSeer"]
+    assert len(table[0]) == 1 + len(paper.MEASURED)
+    rows = {line[0]: line[1:] for line in table[2:]}
+    assert list(rows) == [get_method(name).title for name in paper.METHODS]
+    assert rows["COSTA, two views"][:2] == ["75.50 (84.3)", "not measured (72.9)"]
+    assert rows["GMI"][-2:] == ["not measured (out of memory)"] * 2
+    assert rows["BGRL"][0] == "not measured"
+
+
+def test_rivals_are_compared_split_by_split(add, tmp_path):
+    for seed, (ours, other) in enumerate([(0.80, 0.79), (0.60, 0.57)]):
+        add(tmp_path, Cell("costa-mv", "cora"), seed, accuracy=ours)
+        add(tmp_path, Cell("gae", "cora"), seed, accuracy=other)
+    add(tmp_path, Cell("raw", "cora"), 0, accuracy=0.5)  # one model, and every split was tested with it
+    table = cells(pages.rivals(tmp_path, 2))
+    assert table[0][:2] == ["less COSTA, two views", "Cora"]
+    rows = {line[0]: line[1:] for line in table[2:]}
+    assert list(rows) == [get_method(name).title for name in paper.METHODS[:-1]]
+    assert rows["GAE"][:2] == ["−2.00 ± 1.00", "not measured"]
+    assert rows["Raw features"][0].startswith("−")
+    assert "seed" not in rows["Raw features"][0]
+
+
 def test_a_difference_is_that_of_runs_with_one_seed(add, tmp_path):
     first, second = Cell("costa-sv", "cora", "none"), Cell("costa-sv", "cora", "none", (("loss.tau", 0.3),))
     assert pages.difference(first, second, tmp_path, 4) == "not measured"

@@ -57,7 +57,7 @@ def test_a_config_file_is_read_or_refused_in_a_sentence(tmp_path):
 
 def test_what_validation_chose_has_a_file_for_each_dataset(tmp_path, monkeypatch):
     assert presets.load_preset("tuned", "costa-mv", "digits")["encoder.norm"] == "batch"
-    measured = [name for name in (*paper.MAIN, *paper.CITATION) if name not in paper.UNMEASURED]
+    measured = paper.MEASURED
     for method in ("costa-sv", "costa-mv"):
         assert set(presets.published("tuned", method)) == {"digits", *measured}
         assert set(presets.published("strict", method)) == set(measured)

@@ -57,6 +57,8 @@ class TestRequests:
         assert asked == {
             "table-main": amazon_and_coauthor,
             "table-citation": set(paper.CITATION),
+            "table-overview": set(paper.MEASURED),
+            "table-rivals": set(paper.MEASURED),
             "table-sketches": {"cora", "citeseer"},
             "table-ablation": {"cora", "citeseer"},
             "table-differences": set(paper.CITATION),

@@ -84,7 +84,7 @@ def accuracy(cell: Cell, results: Path, seeds: int) -> dict[str, Any]:
     scores = grid.pairs(cell, grid.find(cell, results, seeds), PROTOCOL, seeds)
     if not scores:
         return {"mean": None, "std": None, "runs": 0}
-    score = Score.of(scores, PROTOCOL)
+    score = Score.of(list(scores.values()), PROTOCOL)
     return {"mean": round(100 * score.mean, 4), "std": round(100 * score.std, 4), "runs": len(scores)}
 
 

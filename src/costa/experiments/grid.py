@@ -133,8 +133,8 @@ def missing(cells: Sequence[Cell], results: Path, count: int) -> list[tuple[Cell
     return [(cell, seeds) for cell, seeds in lacking.items() if seeds]
 
 
-def pairs(cell: Cell, found: Mapping[int, Mapping[str, Any]], protocol: str, count: int) -> list[float]:
-    """The accuracy of seed s on split s, for each seed that was run; without randomness, of its one run on each split.
+def pairs(cell: Cell, found: Mapping[int, Mapping[str, Any]], protocol: str, count: int) -> dict[int, float]:
+    """By split the accuracy of seed s on split s; of a method without randomness that of its one run.
 
     A run that diverged or collapsed has none.
     """
@@ -145,8 +145,8 @@ def pairs(cell: Cell, found: Mapping[int, Mapping[str, Any]], protocol: str, cou
         if probe["protocol"] == protocol
     }
     if not get_method(cell.method).random:
-        return [own[split] for own in scores.values() for split in range(count) if split in own]
-    return [own[seed] for seed, own in scores.items() if seed in own]
+        return {split: own[split] for own in scores.values() for split in range(count) if split in own}
+    return {seed: own[seed] for seed, own in scores.items() if seed in own}
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ OURS = (
 def score(cell: Cell, results: Path, seeds: int, protocol: str = DEFAULT) -> str:
     """Mean ± standard deviation over the pairs, in percent; how many there are, where it is not all that were asked."""
     found = grid.find(cell, results, seeds)
-    accuracies = [100 * accuracy for accuracy in grid.pairs(cell, found, protocol, seeds)]
+    accuracies = [100 * accuracy for accuracy in grid.pairs(cell, found, protocol, seeds).values()]
     lost = [run["status"] for run in found.values() if run["status"] != "ok"]
     notes = [f"{lost.count(status)} {status}" for status in dict.fromkeys(lost)]
     if not accuracies:
@@ -110,6 +110,33 @@ def side_by_side(
     return markdown([*header, *columns], body)
 
 
+def overview(results: Path, seeds: int) -> str:
+    """Every method on every graph that was measured: the mean of ours, in brackets the paper's."""
+    rows = []
+    for name in paper.METHODS:
+        row = [get_method(name).title]
+        for dataset in paper.MEASURED:
+            table = "citation" if dataset in paper.CITATION else "main"
+            both = score(Cell(name, dataset), results, seeds), paper.reported(table, name, dataset)
+            ours, theirs = (number.split(" ± ")[0] for number in both)
+            row.append(f"{ours} ({theirs})" if theirs else ours)
+        rows.append(row)
+    return markdown(["method", *map(paper.title_of, paper.MEASURED)], rows)
+
+
+def rivals(results: Path, seeds: int) -> str:
+    """Every method less COSTA with two views, split by split."""
+    *others, two_views = paper.METHODS
+    rows = [
+        [
+            get_method(name).title,
+            *(difference(Cell(name, data), Cell(two_views, data), results, seeds) for data in paper.MEASURED),
+        ]
+        for name in others
+    ]
+    return markdown([f"less {get_method(two_views).title}", *map(paper.title_of, paper.MEASURED)], rows)
+
+
 def sketches(results: Path, seeds: int) -> str:
     """One view with other sketches, everything else equal."""
     rows = [
@@ -129,22 +156,12 @@ def ablation(results: Path, seeds: int) -> str:
 
 
 def difference(first: Cell, second: Cell, results: Path, seeds: int) -> str:
-    """Mean of first − second over the seeds that both have, in points, ± its standard error.
+    """Mean of first − second over the splits that both were tested on, in points, ± its standard error.
 
-    Luck with a seed's split is in both, and leaves the difference.
+    Luck with a split is in both, and leaves the difference.
     """
-    ours, others = (grid.find(cell, results, seeds) for cell in (first, second))
-    points = [
-        100 * (accuracy - other)
-        for seed in ours
-        if seed in others
-        # a run that was lost has no accuracy
-        for accuracy, other in zip(
-            grid.pairs(first, {seed: ours[seed]}, DEFAULT, seeds),
-            grid.pairs(second, {seed: others[seed]}, DEFAULT, seeds),
-            strict=False,
-        )
-    ]
+    ours, others = (grid.pairs(cell, grid.find(cell, results, seeds), DEFAULT, seeds) for cell in (first, second))
+    points = [100 * (accuracy - others[split]) for split, accuracy in ours.items() if split in others]
     if not points:
         return NOT_MEASURED
     error = f" ± {statistics.stdev(points) / math.sqrt(len(points)):.2f}" if len(points) > 1 else ""
@@ -163,6 +180,8 @@ def differences(results: Path, seeds: int) -> str:
 
 
 TABLES: dict[str, Callable[[Path, int], str]] = {
+    "table-overview": overview,
+    "table-rivals": rivals,
     "table-main": lambda results, seeds: main_table("main", paper.MAIN, results, seeds),
     "table-citation": lambda results, seeds: main_table("citation", paper.CITATION, results, seeds),
     "table-sketches": sketches,

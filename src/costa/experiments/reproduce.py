@@ -149,6 +149,13 @@ def _main_cells(table: str) -> Callable[[Request], list[Cell]]:
     return asked
 
 
+def _overview_cells(request: Request) -> list[Cell]:
+    from costa.experiments import paper
+    from costa.experiments.grid import Cell
+
+    return [Cell(method, dataset) for dataset in _columns(request, paper.MEASURED) for method in paper.METHODS]
+
+
 def _sketch_cells(request: Request) -> list[Cell]:
     from costa.experiments import paper
 
@@ -252,6 +259,16 @@ TARGETS = {
     ),
     "table-citation": Target(
         "Cora, CiteSeer, PubMed and DBLP, into docs/results.md", _page("table-citation"), _main_cells("citation")
+    ),
+    "table-overview": Target(
+        "every method on eight graphs, the paper's number beside ours, into docs/results.md",
+        _page("table-overview"),
+        _overview_cells,
+    ),
+    "table-rivals": Target(
+        "every method less COSTA with two views, split by split, into docs/results.md",
+        _page("table-rivals"),
+        _overview_cells,
     ),
     "table-sketches": Target(
         "noise, SVD, selection and projection in one view, into docs/results.md", _page("table-sketches"), _sketch_cells
