@@ -411,8 +411,9 @@ def test_a_run_that_ended_is_not_trained_again(costa, digits_run):
     assert (digits_run / "model.safetensors").stat().st_mtime_ns == before
 
 
-def test_ctrl_c_keeps_what_there_is_and_resume_goes_on(tmp_path):
-    """A real process, a real signal."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_there_is_and_resume_goes_on(tmp_path, number):
+    """A real process, a real signal: Ctrl-C, or what a scheduler sends."""
     run = tmp_path / "run"
     arguments = [COMMAND, "train", "digits", "--out", run, "--epochs", "100000", "--set", "encoder.width=8"]
     process = subprocess.Popen(
@@ -423,7 +424,7 @@ def test_ctrl_c_keeps_what_there_is_and_resume_goes_on(tmp_path):
         assert process.poll() is None, process.communicate()
         assert time.time() < deadline
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "with --resume goes on from there" in out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import statistics
 import sys
 import time
@@ -21,6 +22,8 @@ from costa.errors import InputError, is_out_of_memory
 from costa.experiments.reproduce import TARGETS
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from costa.bench.measure import Row
     from costa.experiments.grid import Done
     from costa.experiments.reproduce import Request, Setup
@@ -69,6 +72,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu or cuda; auto takes a CUDA 
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one sentence and exit code 2."""
+    signal.signal(signal.SIGTERM, _as_interrupt)
     try:
         app(prog_name="costa")
     except InputError as problem:
@@ -83,6 +87,12 @@ def main() -> None:
             "there is not enough memory for this; lower encoder.width, or sketch.ratio where the method sketches, or"
             " take a larger machine."
         )
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    """What a scheduler sends when the time is up is taken as Ctrl-C, even where a shell has Ctrl-C ignored."""
+    handler = signal.getsignal(signal.SIGINT)
+    (handler if callable(handler) else signal.default_int_handler)(number, frame)
 
 
 def _fail(sentence: str) -> None:
