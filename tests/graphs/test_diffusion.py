@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from costa.graphs import diffusion
 from costa.graphs.diffusion import BLOCK, TOLERANCE, top_ppr
 from costa.graphs.synthetic import planted_partition
 from costa.nn import Adjacency
@@ -80,7 +81,8 @@ def test_without_edges_it_is_the_identity():
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_a_gpu_finds_the_same(weighted):
+def test_a_gpu_finds_the_same(weighted, monkeypatch):
+    monkeypatch.setattr(diffusion, "WIDE_BLOCK", BLOCK)
     t = transition(weighted, torch.float32)
     index, values = top_ppr(t.cuda(), 0.2, k=N)
     assert (dense(index.cpu(), values.cpu(), N) - inverse(t, 0.2)).abs().max() < 2 * TOLERANCE
