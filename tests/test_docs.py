@@ -50,12 +50,11 @@ def test_links_lead_somewhere():
 
 def measured(dataset):
     """What the README's table has for a dataset."""
-    table = "main" if dataset in paper.MAIN else "citation"
 
     def score(method):
         return pages.score(Cell(method, dataset), ROOT / "results", seeds=20)
 
-    both = [cell for name in ("costa-sv", "costa-mv") for cell in (score(name), paper.reported(table, name, dataset))]
+    both = [cell for name in ("costa-sv", "costa-mv") for cell in (score(name), paper.reported_for(name, dataset))]
     return [paper.title_of(dataset), *both, *map(score, ("untrained", "diffused", "raw"))]
 
 

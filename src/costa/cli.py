@@ -20,6 +20,7 @@ from rich.table import Table
 from costa import __version__
 from costa.errors import InputError, is_out_of_memory
 from costa.experiments.reproduce import TARGETS
+from costa.wording import counted
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -567,7 +568,7 @@ def reproduce(
     for path in room.reproduce(target, request):
         _say(str(path))
     if failed:
-        _fail(f"{failed} run{'s' * (failed > 1)} could not be made; the lines above say why.")
+        _fail(f"{counted(failed, 'run')} could not be made; the lines above say why.")
 
 
 def _fill(target: list[str], request: Request, device: str, jobs: int | None, data_dir: Path | None) -> int:

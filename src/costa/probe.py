@@ -25,6 +25,7 @@ from torch.nn.utils.rnn import pad_sequence
 from costa.errors import InputError
 from costa.kmeans import kmeans
 from costa.logistic import TOLERANCE, FitPredict, Solver, fit_predict, fit_predict_sklearn
+from costa.wording import counted
 
 STRENGTHS = tuple(2.0**power for power in range(-10, 11))
 FOLDS = 5
@@ -135,7 +136,7 @@ class Score:
         return f"{100 * self.mean:.1f}{spread} %"
 
     def __str__(self) -> str:
-        return f"{self.percent} ({self.protocol}, {_count(len(self.per_split), 'split')})"
+        return f"{self.percent} ({self.protocol}, {counted(len(self.per_split), 'split')})"
 
     def to_dict(self) -> dict[str, Any]:
         """``mean``, ``std`` and ``per_split`` as plain numbers."""
@@ -164,7 +165,7 @@ class ProbeResult:
 
     def __str__(self) -> str:
         return (
-            f"{self.protocol}, {_count(len(self.chosen_c), 'split')}: "
+            f"{self.protocol}, {counted(len(self.chosen_c), 'split')}: "
             f"accuracy {self.accuracy.percent}, macro-F1 {self.macro_f1.percent}"
         )
 
@@ -613,7 +614,3 @@ def _unit_rows(z: Tensor | np.ndarray, nodes: int, device: torch.device | str | 
     x = x / largest.where(largest > 0, 1.0)
     length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     return x / length.where(length > 0, 1.0)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

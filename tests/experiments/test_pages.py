@@ -50,7 +50,7 @@ def test_each_row_has_its_settings_and_its_protocol(add, tmp_path, chosen):
     add(tmp_path, Cell("costa-sv", "cora", "strict"), 0, accuracy=0.6)
     add(tmp_path, Cell("costa-mv", "cora", "paper"), 0, accuracy=0.7)
     add(tmp_path, Cell("raw", "cora"), 0, accuracy=0.4)
-    table = cells(pages.main_table("citation", paper.CITATION, tmp_path, 1))
+    table = cells(pages.main_table(paper.CITATION, tmp_path, 1))
     assert table[0] == ["method", "", "Cora", "CiteSeer", "PubMed", "DBLP"]
     rows = {(line[0], line[1]): line[2:] for line in table[2:]}
     assert rows["COSTA, one view", "paper"] == ["84.3 ± 0.3", "72.8 ± 0.3", "86.2 ± 0.1", "84.3 ± 0.1"]
@@ -76,21 +76,21 @@ def test_a_tuned_method_stands_beside_its_own_encoder_untrained(add, tmp_path, m
     assert cell.asked["features.scaling"] == "rows"
     assert cell in paper.main_cells(["cora"])
     add(tmp_path, cell, 0, accuracy=0.45)
-    rows = {tuple(line[:2]): line[2:] for line in cells(pages.main_table("citation", paper.CITATION, tmp_path, 1))}
+    rows = {tuple(line[:2]): line[2:] for line in cells(pages.main_table(paper.CITATION, tmp_path, 1))}
     assert rows["COSTA, one view", "its encoder, untrained"] == ["45.00", "", "", ""]
     assert ("COSTA, two views", "its encoder, untrained") not in rows  # which was not tuned
     assert paper.untrained_cell("dgi", "cora") is None  # an encoder of one layer
 
 
 def test_wikics_says_that_it_was_not_measured(tmp_path):
-    rows = cells(pages.main_table("main", paper.MAIN, tmp_path, 1))
+    rows = cells(pages.main_table(paper.MAIN, tmp_path, 1))
     assert {line[2] for line in rows if line[1] == "ours"} == {"not measured"}
 
 
 def test_but_where_it_is_run_it_is_shown(add, tmp_path):
     add(tmp_path, Cell("costa-sv", "wikics"), 0)
     add(tmp_path, paper.sketch_cell("wikics", "svd"), 0)
-    rows = {tuple(line[:2]): line[2] for line in cells(pages.main_table("main", paper.MAIN, tmp_path, 1))}
+    rows = {tuple(line[:2]): line[2] for line in cells(pages.main_table(paper.MAIN, tmp_path, 1))}
     assert rows["COSTA, one view", "ours"] == "80.00"
     assert [line[-1] for line in cells(pages.sketches(tmp_path, 1)) if line[0] == "SVD"] == ["80.00"]
 

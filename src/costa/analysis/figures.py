@@ -16,6 +16,7 @@ import numpy as np
 from costa.analysis import study, toy
 from costa.experiments import paper
 from costa.experiments.figures import COLOURS, MARKERS, Table, plain, publish
+from costa.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,7 +140,7 @@ def _draw_plane(line: dict[str, Any]) -> Figure:
         axes.set_xlabel("first dimension")
         plain(axes)
     panels[0][0].set_ylabel("second dimension")
-    degree = f"{line['degree']} neighbour{'s' if line['degree'] != 1 else ''}"
+    degree = counted(line["degree"], "neighbour")
     figure.suptitle(
         f"{paper.title_of(line['dataset'])}, a node of {degree}, {study.DRAWS} augmentations of equal strength",
         fontsize="medium",

@@ -18,6 +18,7 @@ from costa.experiments.presets import resolve
 from costa.graphs import load_graph
 from costa.methods import get_method
 from costa.probe import ProbeResult, linear_probes
+from costa.wording import counted
 
 SEEDS = (1, 20)
 REPEATS = 3
@@ -33,7 +34,7 @@ def one_against_twenty(device: torch.device, data_dir: Path | None) -> Iterator[
         work = partial(train_and_probe, graph, count, device)
         work()
         times = [seconds(device, work) for _ in range(REPEATS)]
-        name = f"costa-sv, {count} seed{'s' if count > 1 else ''}"
+        name = f"costa-sv, {counted(count, 'seed')}"
         row = Row(graph.name, graph.num_nodes, count_edges(graph), name)
         found.append(replace(row, seconds_to_probed=statistics.median(times)))
     yield found

@@ -13,6 +13,7 @@ from costa.errors import InputError
 from costa.experiments import grid, paper
 from costa.experiments.grid import Cell
 from costa.probe import Score
+from costa.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,7 +243,7 @@ def count_of(counts: Sequence[int], what: str) -> str:
     ('3 to 20 seeds', '1 run')
     """
     low, high = min(counts), max(counts)
-    return f"{low} to {high} {what}s" if low < high else f"{high} {what}{'s' * (high > 1)}"
+    return f"{low} to {high} {what}s" if low < high else counted(high, what)
 
 
 def _canvas(table: Table, width: float) -> tuple[Figure, Axes]:

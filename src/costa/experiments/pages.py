@@ -15,6 +15,7 @@ from costa.experiments.grid import Cell
 from costa.experiments.tables import fill, markdown
 from costa.floors import FLOORS
 from costa.methods import get_method
+from costa.wording import counted
 
 DEFAULT, STRICT = "random-10-10-80", "strict-10-10-80"
 NOT_MEASURED = "not measured"
@@ -38,16 +39,16 @@ def score(cell: Cell, results: Path, seeds: int, protocol: str = DEFAULT) -> str
         return ", ".join(notes) or NOT_MEASURED
     spread = f" ± {statistics.stdev(accuracies):.2f}" if len(accuracies) > 1 else ""
     if len(accuracies) + len(lost) < seeds:
-        notes.insert(0, f"{len(accuracies)} seed{'s' if len(accuracies) > 1 else ''}")
+        notes.insert(0, counted(len(accuracies), "seed"))
     return f"{statistics.mean(accuracies):.2f}{spread}" + (f" ({', '.join(notes)})" if notes else "")
 
 
-def main_table(table: str, datasets: Sequence[str], results: Path, seeds: int) -> str:
+def main_table(datasets: Sequence[str], results: Path, seeds: int) -> str:
     """A main table of the paper: for each method the paper's number, ours, and the file of its settings."""
     rows = []
     for name in paper.METHODS:
         title = get_method(name).title
-        lines = {"paper": [paper.reported(table, name, dataset) for dataset in datasets]}
+        lines = {"paper": [paper.reported_for(name, dataset) for dataset in datasets]}
         for label, preset, protocol in _rows(name):
             lines[label] = [_ours(Cell(name, dataset, preset), results, seeds, protocol) for dataset in datasets]
         floors = [paper.untrained_cell(name, dataset) for dataset in datasets]
@@ -116,8 +117,7 @@ def overview(results: Path, seeds: int) -> str:
     for name in paper.METHODS:
         row = [get_method(name).title]
         for dataset in paper.MEASURED:
-            table = "citation" if dataset in paper.CITATION else "main"
-            both = score(Cell(name, dataset), results, seeds), paper.reported(table, name, dataset)
+            both = score(Cell(name, dataset), results, seeds), paper.reported_for(name, dataset)
             ours, theirs = (number.split(" ± ")[0] for number in both)
             row.append(f"{ours} ({theirs})" if theirs else ours)
         rows.append(row)
@@ -165,7 +165,7 @@ def difference(first: Cell, second: Cell, results: Path, seeds: int) -> str:
     if not points:
         return NOT_MEASURED
     error = f" ± {statistics.stdev(points) / math.sqrt(len(points)):.2f}" if len(points) > 1 else ""
-    note = f" ({len(points)} seed{'s' if len(points) > 1 else ''})" if len(points) < seeds else ""
+    note = f" ({counted(len(points), 'seed')})" if len(points) < seeds else ""
     return f"{statistics.mean(points):+.2f}".replace("-", "−") + error + note
 
 
@@ -182,8 +182,8 @@ def differences(results: Path, seeds: int) -> str:
 TABLES: dict[str, Callable[[Path, int], str]] = {
     "table-overview": overview,
     "table-rivals": rivals,
-    "table-main": lambda results, seeds: main_table("main", paper.MAIN, results, seeds),
-    "table-citation": lambda results, seeds: main_table("citation", paper.CITATION, results, seeds),
+    "table-main": lambda results, seeds: main_table(paper.MAIN, results, seeds),
+    "table-citation": lambda results, seeds: main_table(paper.CITATION, results, seeds),
     "table-sketches": sketches,
     "table-ablation": ablation,
     "table-differences": differences,

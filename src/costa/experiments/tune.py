@@ -36,6 +36,7 @@ from costa.experiments.presets import resolve
 from costa.methods.base import GradientMethod, Method
 from costa.methods.costa import MOST_ROWS
 from costa.settings import flatten
+from costa.wording import counted
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -266,7 +267,7 @@ def write_presets(job: Job, study: Study, count: int, seeds: int, out: Path) -> 
         among = f"the best of {len(rivals)} finalists" if len(rivals) > 1 else "the one finalist"
         comment = (
             f"Chosen by validation accuracy ({protocol}, {used} × {job.final_splits} splits): {best.percent}"
-            f"{' over the seeds' if seeds > 1 else ''}, {among} of {tried} trial{'s' if tried > 1 else ''}."
+            f"{' over the seeds' if seeds > 1 else ''}, {among} of {counted(tried, 'trial')}."
             " Untested: reported numbers use other seeds."
         )
         lines = [f"# {line}" for line in textwrap.wrap(comment, 116)]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from costa.errors import InputError
+from costa.wording import counted
 
 KINDS = (".csv", ".tsv", ".parquet")
 EXACT = 2**53
@@ -265,7 +266,7 @@ def _empty(where: str) -> InputError:
 
 def _ragged(where: str, row: int, cells: int, width: int) -> InputError:
     return InputError(
-        f"{where} has {cells} cell{'' if cells == 1 else 's'} in row {row}, but its first line has {width}; "
+        f"{where} has {counted(cells, 'cell')} in row {row}, but its first line has {width}; "
         f"give every row the same number."
     )
 
