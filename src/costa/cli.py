@@ -727,9 +727,9 @@ def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> N
     method = metrics["method"]
     known = flatten(get_method(method).Settings())
     head = f"{method} on {metrics['dataset']}, seed {metrics['seed']}"
-    after = f"{metrics['epochs']} epoch{'' if metrics['epochs'] == 1 else 's'}"
+    after = counted(metrics["epochs"], "epoch")
     others = metrics.get("trained_together", 1) - 1
-    beside = f", together with {others} other{'' if others == 1 else 's'}" if others else ""
+    beside = f", together with {counted(others, 'other')}" if others else ""
     ending = {
         # a method without a loss has no epochs
         "ok": f"{after if metrics['epochs'] else 'done'} in {metrics['seconds']:.1f} s{beside}",

@@ -7,4 +7,4 @@ def counted(number: int, what: str) -> str:
     >>> counted(1, "seed"), counted(20, "seed"), counted(0, "run")
     ('1 seed', '20 seeds', '0 runs')
     """
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -61,8 +61,9 @@ def test_what_validation_chose_has_a_file_for_each_dataset(tmp_path, monkeypatch
     for method in ("costa-sv", "costa-mv"):
         assert set(presets.published("tuned", method)) == {"digits", *measured}
         assert set(presets.published("strict", method)) == set(measured)
-    for method in ("gae", "vgae", "dgi", "gmi", "mvgrl", "gbt", "grace", "gca", "bgrl", "cca-ssg"):
-        assert set(presets.published("tuned", method)) == set(measured)
+    for family in ("auto-encoders", "contrastive", "without negatives"):
+        for method in paper.FAMILIES[family]:
+            assert set(presets.published("tuned", method)) == set(measured)
     monkeypatch.setattr(presets, "ROOT", tmp_path)
     assert presets.published("strict", "costa-sv") == []
     folder = tmp_path / "strict" / "costa-sv"

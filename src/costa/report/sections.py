@@ -17,6 +17,7 @@ from costa.report.charts import Bar, bars, curve, strip
 from costa.report.facts import DELTA, Distortion, Facts, Sketched
 from costa.report.nodes import NodeMap
 from costa.runs import DEFAULT_PROTOCOLS
+from costa.wording import counted
 
 FLOORS = {"untrained": "Untrained network", "diffused": "Diffused features", "raw": "Raw features"}
 ORIGINS = {
@@ -57,7 +58,7 @@ def _remedy(status: str, facts: Facts) -> str:
 def warning(facts: Facts) -> str:
     """What a reader must know before any number; nothing for a run that went well."""
     metrics = facts.metrics
-    after = f"{metrics['epochs']} epoch{'' if metrics['epochs'] == 1 else 's'}"
+    after = counted(metrics["epochs"], "epoch")
     advice = f"What may help: {_remedy(metrics['status'], facts)}."
     told = {
         "diverged": f"<strong>This run diverged.</strong> After {after} its vectors are no longer numbers. They were"
@@ -234,7 +235,7 @@ def _probe_table(facts: Facts, probe: dict[str, Any], floor: dict[str, Any]) -> 
             if key in floor
         ]
     about = PROTOCOLS[protocol].description if protocol in PROTOCOLS else ""
-    number = f"{len(splits)} split{'' if len(splits) == 1 else 's'}"
+    number = counted(len(splits), "split")
     caption = f"{protocol}: {about}; {number}"
     return bars(rows, caption=caption, heads=("", "accuracy"))
 
@@ -308,7 +309,7 @@ def sketch(sketched: Sketched) -> str:
     if sketched.stated is not None:
         lines.append((sketched.stated, f"the paper's lemma: {sketched.stated:.3f}", "bound second"))
     above = sum(error > sketched.proved for error in errors)
-    number = f"{len(errors)} draw{'' if len(errors) == 1 else 's'}"
+    number = counted(len(errors), "draw")
     alt = f"Error of {number}: {errors[0]:.4f} to {errors[-1]:.4f}, the proved bound at {sketched.proved:.4f}."
     promise = (
         "The line marks what it cannot exceed"
@@ -377,7 +378,7 @@ def settings(facts: Facts) -> str:
     """What was run, with every setting and where it came from, and the versions."""
     config, metrics = facts.config, facts.metrics
     together = metrics.get("trained_together", 1)
-    beside = f", together with {together - 1} other run{'' if together == 2 else 's'}" if together > 1 else ""
+    beside = f", together with {counted(together - 1, 'other run')}" if together > 1 else ""
     memory = metrics.get("peak_memory_bytes")
     pairs = [
         ("Method", f"{facts.method.title} ({config['method']})"),
