@@ -1,10 +1,10 @@
 """The two-view loss without stored similarities: ours against what exists, in one run, as ratios.
 
-    python benchmarks/losses.py [ROWS …]
+    python benchmarks/losses.py [ROWS | ROWSxCOLUMNS …]
 
-Forward and backward of ½·CE(UVᵀ/τ, i) + ½·CE(VUᵀ/τ, i) for U and V of ROWS × 128. Others do one direction a call, so
-they are called twice; those that are not installed are left out. Milliseconds are medians; memory is the peak above the
-inputs (CUDA).
+Forward and backward of ½·CE(UVᵀ/τ, i) + ½·CE(VUᵀ/τ, i) for U and V of ROWS × COLUMNS, 128 if left out. Others do one
+direction a call, so they are called twice; those that are not installed are left out. On CUDA ours has two forms and
+chooses by the columns; both are measured. Milliseconds are medians; memory is the peak above the inputs (CUDA).
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from costa.nn import contrast
 from costa.nn.losses import cross_view_loss
 
-TAU, WIDTH = 0.5, 128
+TAU = 0.5
+CHOSEN = contrast.WIDEST
+FORMS = {"costa, registers": 10**6, "costa, memory": 0}
+"""What to set WIDEST to."""
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -40,6 +44,8 @@ def contestants() -> dict[str, Loss]:
         "written out": lambda u, v: cross_view_loss(u, v, TAU, plain=True),
         "costa": lambda u, v: cross_view_loss(u, v, TAU),
     }
+    if torch.cuda.is_available():
+        found |= dict.fromkeys(FORMS, found["costa"])
     if hasattr(F, "linear_cross_entropy"):
         options = torch.nn.LinearCrossEntropyOptions()
         found["torch linear_cross_entropy"] = both_ways(
@@ -66,10 +72,10 @@ def contestants() -> dict[str, Loss]:
     return found
 
 
-def measure(loss: Loss, rows: int, device: str, repeats: int = 7) -> tuple[float, float, float, Tensor]:
+def measure(loss: Loss, rows: int, columns: int, device: str, repeats: int = 7) -> tuple[float, float, float, Tensor]:
     """Milliseconds, peak GiB, the loss and the gradient of U."""
     generator = torch.Generator().manual_seed(0)
-    u, v = (torch.randn(rows, WIDTH, generator=generator).to(device).requires_grad_() for _ in range(2))
+    u, v = (torch.randn(rows, columns, generator=generator).to(device).requires_grad_() for _ in range(2))
 
     def once() -> tuple[Tensor, Tensor]:
         value = loss(u, v)
@@ -94,12 +100,14 @@ def measure(loss: Loss, rows: int, device: str, repeats: int = 7) -> tuple[float
 def main() -> None:
     """Print a table for each number of rows."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    for rows in [int(text) for text in sys.argv[1:]] or [1354, 4096]:
-        print(f"\n{rows} rows, {device}")
+    for text in sys.argv[1:] or ["1354", "4096"]:
+        rows, columns = (int(part) for part in f"{text}x128".split("x")[:2])
+        print(f"\n{rows} × {columns}, {device}")
         found = {}
         for name, loss in contestants().items():
             try:
-                found[name] = measure(loss, rows, device)
+                contrast.WIDEST = FORMS.get(name, CHOSEN)
+                found[name] = measure(loss, rows, columns, device)
             except Exception as problem:
                 print(f"  {name:<28} {type(problem).__name__}: {str(problem)[:80]}")
         ours, truth = found["costa"][0], found["written out"][3]

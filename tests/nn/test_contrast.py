@@ -154,16 +154,6 @@ def test_half_precision_asks_no_kernel_off_the_gpu(name, dtype, monkeypatch):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_rows_too_wide_for_the_kernels_ask_none(name, monkeypatch):
-    monkeypatch.setattr(contrast.kernels, "usable", lambda rows: True)
-    monkeypatch.setattr(contrast, "WIDEST", 5)
-    u, v = views(0.5, K, 6)
-    assert not contrast._Tiles(u, 0.5, None).fused
-    assert contrast._Tiles(u[..., :5], 0.5, None).fused
-    assert LOSSES[name](u, v, 0.5, None).isfinite()
-
-
-@pytest.mark.parametrize("name", LOSSES)
 def test_a_small_loss_keeps_its_digits(name):
     """Views that agree and differ from all others: −log(1 − ε) for an ε below float32's rounding."""
     u = torch.eye(6, requires_grad=True)

@@ -33,7 +33,7 @@ from costa.nn import SparseMatrix
 DRAW = 60 / 8 + 26 / 2
 PARTS = {
     "sketch": r"_dense_product",
-    "loss": r"_logsumexp|_weighted_sum",
+    "loss": r"_logsumexp|_weigh",
     "sparse": r"cusparse|csr|spmm",
     "dense": r"gemm|cutlass|cublas|splitK",
     "rest": r"",

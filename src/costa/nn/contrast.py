@@ -7,8 +7,9 @@ both of the roles that a pair plays: with lse_i = log(e^{off_i} + e^{p_i}),
 
     τ·∂/∂u_i = Σ_j (e^{s_ij − lse_i} + e^{s_ij − lse_j})·v_j − (what the positive loses)·v_i.
 
-On CUDA the tiles live in registers (:mod:`costa.nn.kernels.contrast`), elsewhere they are slices of TILE entries. The
-written-out form, which the tests compare them with, is in :mod:`costa.nn.losses`.
+On CUDA the tiles live in registers (:mod:`costa.nn.kernels.contrast`) or, where the rows are wide, are cuBLAS's
+(:mod:`costa.nn.kernels.wide`); elsewhere they are slices of TILE entries. The written-out form, which the tests compare
+them with, is in :mod:`costa.nn.losses`.
 
 PyTorch's ``linear_cross_entropy`` (from 2.13 on) and the fused cross-entropies of other packages do one direction of
 :func:`across`, without the backward pass that both directions share; none leaves out a diagonal, or rows.
@@ -28,8 +29,8 @@ from costa.nn import kernels
 
 TILE = 2**20
 """Similarities that exist at a time, off the GPU's kernels: 4 MiB of float32."""
-WIDEST = 1024
-"""Columns of the widest rows that fit into the memory that a kernel's programs have on the chip."""
+WIDEST = 512
+"""Columns of the widest rows whose tiles are made in registers."""
 
 
 def spread(u: Tensor, tau: float, mask: Tensor | None = None) -> Tensor:
@@ -125,7 +126,7 @@ class _Tiles:
     """Sums over the tiles of s_ij = q_i·k_j / τ, j ≠ i (and |i − j| ≠ half), for rows of length one, … × k × d."""
 
     def __init__(self, like: Tensor, tau: float, mask: Tensor | None, half: int = 0) -> None:
-        self.fused = kernels.usable(like) and like.shape[-1] <= WIDEST
+        self.fused = kernels.usable(like)
         self.tau = tau
         self.mask = mask
         self.half = half
@@ -193,12 +194,12 @@ class _Tiles:
         return [slice(first, min(first + step, k)) for first in range(0, k, step)]
 
     def _fused(self, name: str, q: Tensor, k: Tensor, *lse: Tensor) -> Tensor:
-        from costa.nn.kernels import contrast
+        from costa.nn.kernels import contrast, wide
 
         def stacked(x: Tensor, dims: int) -> Tensor:
             return x.reshape(-1, *x.shape[-dims:]).contiguous()
 
-        out: Tensor = getattr(contrast, name)(
+        out: Tensor = getattr(contrast if q.shape[-1] <= WIDEST else wide, name)(
             stacked(q, 2),
             stacked(k, 2),
             *(stacked(x, 1) for x in lse),

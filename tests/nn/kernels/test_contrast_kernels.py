@@ -1,5 +1,7 @@
 """The kernels of the contrast against similarities written out in float64: on a GPU, or in Triton's interpreter."""
 
+from unittest import mock
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -8,7 +10,7 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from costa.nn import both_views_loss, cross_view_loss, kernels, self_contrast_loss
 from costa.nn import contrast as tiles
-from costa.nn.kernels import contrast
+from costa.nn.kernels import contrast, wide
 
 # The interpreter's: what is not seen may be past float32's range before it is left out, and log₂ 0 = −∞ is meant.
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|divide by zero) encountered in (exp2|log2):RuntimeWarning")
@@ -23,6 +25,7 @@ BOUNDED = [0.5, 0.05]
 UNBOUNDED = [0.02, 0.01]
 # (k, d, half): not multiples of a tile, of 16 columns or of each other; more rows and wider than one tile
 SHAPES = [(70, 24, 0), (70, 24, 35), (5, 5, 0), (2, 5, 1), (33, 130, 0)]
+FORMS = pytest.mark.parametrize("form", [contrast, wide], ids=["registers", "wide"])
 
 
 def unit_rows(device, *shape, seed=0):
@@ -47,11 +50,11 @@ def some(device, copies, k, seed=3):
     return counts.to(device)
 
 
-def assert_sums(device, copies, k, d, tau, half, masked):
+def assert_sums(form, device, copies, k, d, tau, half, masked):
     q, other = unit_rows(device, copies, k, d), unit_rows(device, copies, k, d, seed=1)
     counts = some(device, copies, k) if masked else None
     s = scores(q, other, tau, counts, half)
-    lse = contrast.logsumexp(q, other, tau, counts, half)
+    lse = form.logsumexp(q, other, tau, counts, half)
     assert lse.dtype == torch.float32
     exact = s.logsumexp(-1)
     assert torch.equal(lse.cpu().isinf(), exact.isinf())
@@ -64,7 +67,7 @@ def assert_sums(device, copies, k, d, tau, half, masked):
         (torch.logaddexp(part, torch.rand(part.shape, generator=generator).double() / tau)).float()
         for part in (exact, s.mT.logsumexp(-1))
     )
-    out = contrast.weighted_sum(q, other, a.to(device), b.to(device), tau, counts, half)
+    out = form.weighted_sum(q, other, a.to(device), b.to(device), tau, counts, half)
     weights = (s - a.double()[..., None]).exp() + (s - b.double()[:, None, :]).exp()
     twin = weights @ other.double().cpu()
     if counts is not None:
@@ -75,12 +78,22 @@ def assert_sums(device, copies, k, d, tau, half, masked):
     assert float((out.cpu().double() - twin).norm()) <= 1e-3 * float(twin.norm())
 
 
+@FORMS
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("tau", BOUNDED + UNBOUNDED)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(("k", "d", "half"), SHAPES)
-def test_sums_equal_the_written_out_ones(device, k, d, half, masked, tau):
-    assert_sums(device, 2, k, d, tau, half, masked)
+def test_sums_equal_the_written_out_ones(form, device, k, d, half, masked, tau):
+    assert_sums(form, device, 2, k, d, tau, half, masked)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("tau", [0.5, 0.01])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("tile", [10, 210, 980, 3000])  # one row, several, a copy, two copies of a stack of three
+def test_wide_sums_of_many_tiles(device, tile, masked, tau, monkeypatch):
+    monkeypatch.setattr(wide, "TILE", tile)
+    assert_sums(wide, device, 3, 30, 24, tau, 15, masked)
 
 
 @pytest.mark.gpu
@@ -88,10 +101,20 @@ def test_sums_equal_the_written_out_ones(device, k, d, half, masked, tau):
 @pytest.mark.parametrize("tau", [0.5, 0.01])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(
-    ("k", "d", "half"), [(1001, 257, 0), (602, 300, 301), (777, 128, 0), (515, 256, 0), (301, 700, 0), (299, 1024, 0)]
+    ("form", "k", "d", "half"),
+    [
+        (contrast, 1001, 257, 0),
+        (contrast, 602, 300, 301),
+        (contrast, 777, 128, 0),
+        (contrast, 515, 256, 0),
+        (contrast, 301, tiles.WIDEST, 0),
+        (wide, 301, 700, 0),
+        (wide, 299, 1024, 0),
+        (wide, 5002, 1500, 2501),
+    ],
 )
-def test_sums_of_many_tiles(k, d, half, masked, tau):
-    assert_sums("cuda", 2, k, d, tau, half, masked)
+def test_sums_of_many_tiles(form, k, d, half, masked, tau):
+    assert_sums(form, "cuda", 2, k, d, tau, half, masked)
 
 
 def test_the_temperatures_cover_both_branches():
@@ -99,42 +122,45 @@ def test_the_temperatures_cover_both_branches():
     assert not any(tau * contrast.BOUNDED_BELOW > contrast.LOG2E for tau in UNBOUNDED)
 
 
+@FORMS
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("tau", [0.5, 0.01])
-def test_opposite_and_equal_rows_stay_finite(device, tau):
+def test_opposite_and_equal_rows_stay_finite(form, device, tau):
     """Similarities of exactly −1/τ and 1/τ, the ends of the range."""
     row = unit_rows(device, 1, 1, 24)
     for q, k in ((torch.cat([row, -row, row], dim=1),) * 2, (row.repeat(1, 3, 1), -row.repeat(1, 3, 1))):
-        lse = contrast.logsumexp(q, k, tau, None)
+        lse = form.logsumexp(q, k, tau, None)
         exact = scores(q, k, tau, None, 0).logsumexp(-1)
         torch.testing.assert_close(lse.cpu().double(), exact, rtol=1e-5, atol=1e-5)
-        assert contrast.weighted_sum(q, k, lse, lse, tau, None).isfinite().all()
+        assert form.weighted_sum(q, k, lse, lse, tau, None).isfinite().all()
 
 
+@FORMS
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("tau", [0.5, 0.01])
 @pytest.mark.parametrize("counted", [0, 1])
-def test_with_one_row_or_none_that_counts(device, tau, counted):
+def test_with_one_row_or_none_that_counts(form, device, tau, counted):
     q = unit_rows(device, 1, 6, 5)
     counts = (torch.arange(6, device=device) < counted)[None]
-    lse = contrast.logsumexp(q, q, tau, counts)
+    lse = form.logsumexp(q, q, tau, counts)
     assert lse[0, :counted].isneginf().all()
     assert lse[0, counted:].isneginf().all() == (counted == 0)
     finite = torch.full((1, 6), 1 / tau, device=device)
-    assert (contrast.weighted_sum(q, q, finite, finite, tau, counts) == 0).all()
+    assert (form.weighted_sum(q, q, finite, finite, tau, counts) == 0).all()
 
 
+@FORMS
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("tau", [0.5, 0.01])
-def test_one_of_a_stack_that_is_not_finite_is_nothing_to_the_others(device, tau):
+def test_one_of_a_stack_that_is_not_finite_is_nothing_to_the_others(form, device, tau):
     q = unit_rows(device, 2, 9, 5)
-    lse = contrast.logsumexp(q, q, tau, None)
-    out = contrast.weighted_sum(q, q, lse, lse, tau, None)
+    lse = form.logsumexp(q, q, tau, None)
+    out = form.weighted_sum(q, q, lse, lse, tau, None)
     q[0] = torch.nan
-    bad = contrast.logsumexp(q, q, tau, None)
+    bad = form.logsumexp(q, q, tau, None)
     assert bad[0].isnan().all()
     assert torch.equal(bad[1], lse[1])
-    assert torch.equal(contrast.weighted_sum(q, q, bad, bad, tau, None)[1], out[1])
+    assert torch.equal(form.weighted_sum(q, q, bad, bad, tau, None)[1], out[1])
 
 
 LOSSES = {
@@ -145,15 +171,19 @@ LOSSES = {
 }
 
 
+@FORMS
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("tau", [0.5, 0.05, 0.01])
 @pytest.mark.parametrize("stack", [(), (2,)])
 @pytest.mark.parametrize("name", LOSSES)
-def test_losses_go_through_the_kernels_with_their_gradient(device, name, stack, tau, monkeypatch):
+def test_losses_go_through_the_kernels_with_their_gradient(device, name, stack, tau, form, monkeypatch):
     if device == "cpu":
         monkeypatch.setattr(kernels, "usable", lambda rows: rows.dtype == torch.float32)
     monkeypatch.setattr(tiles, "TILE", None)  # which only the way round the kernels reads
     k, d = 21, 24
+    monkeypatch.setattr(tiles, "WIDEST", d if form is contrast else d - 1)
+    asked = mock.Mock(wraps=form.weighted_sum)
+    monkeypatch.setattr(form, "weighted_sum", asked)
     # within √τ of each other, or next to nothing would be left of the gradient
     u = unit_rows(device, 1, d).float() + 1.5 * tau**0.5 * unit_rows(device, *stack, k, d).float()
     v = (u + 0.3 * tau**0.5 * unit_rows(device, *stack, k, d, seed=1).float()).requires_grad_()
@@ -167,3 +197,4 @@ def test_losses_go_through_the_kernels_with_their_gradient(device, name, stack, 
     for a, b in zip(torch.autograd.grad(ours.sum(), inputs), torch.autograd.grad(exact.sum(), inputs), strict=True):
         # float16 rows shift a similarity by up to 2⁻¹¹/τ, and their weights by that factor
         assert float((a - b).norm()) < (5e-4 + 6e-5 / tau) * float(b.norm())
+    assert asked.called

@@ -9,6 +9,9 @@ either where h > 0:
 Tiles of s are float16 products with float32 sums, reduced as they come; memory is O(n·d). Rows of length one
 have logits of at most 1/τ, so that for all but tiny τ one fixed shift serves, and the running maximum is left out.
 
+Here a tile never leaves the registers. They hold 256 columns of out_i, and those who sum the others make the same s
+again: for rows that are much wider there is :mod:`costa.nn.kernels.wide`.
+
 All take any number of copies: Q is S × n × d.
 """
 
@@ -45,15 +48,49 @@ def _scores(q, k, i, j, n, d, scale, WIDTH: tl.constexpr, PARTS: tl.constexpr, I
 
 
 @triton.jit
-def _seen(counts, i, j, n, half, MASKED: tl.constexpr, PAIRED: tl.constexpr) -> Any:
+def seen(counts, i, j, n, half, MASKED: tl.constexpr, PAIRED: tl.constexpr) -> Any:
     """Which s_ij of a tile are summed."""
     column = j < n
     if MASKED:
         column = column & tl.load(counts + j, j < n, 0).to(tl.int1)
-    seen = column[None, :] & (i[:, None] != j[None, :])
+    pair = column[None, :] & (i[:, None] != j[None, :])
     if PAIRED:
-        seen = seen & (tl.abs(i[:, None] - j[None, :]) != half)
-    return seen
+        pair = pair & (tl.abs(i[:, None] - j[None, :]) != half)
+    return pair
+
+
+@triton.jit
+def summed(s, total, largest, scale, BOUNDED: tl.constexpr) -> Any:
+    """The rows' Σ 2^{s − shift} with a tile more, and the largest s so far; the shift is that, or the bound."""
+    if BOUNDED:
+        total += tl.sum(tl.exp2(s - scale), 1)
+    else:
+        larger = tl.maximum(largest, tl.max(s, 1))
+        # while nothing was seen, −∞ − (−∞) would be no number
+        shift = tl.where(larger == float("-inf"), 0.0, larger)
+        total = total * tl.exp2(largest - shift) + tl.sum(tl.exp2(s - shift[:, None]), 1)
+        largest = larger
+    return total, largest
+
+
+@triton.jit
+def share(lse, place, inside, scale, BOUNDED: tl.constexpr) -> Any:
+    """a_i or b_j in units of log₂; where s is bounded, what it makes of e^{s − 1/τ}."""
+    # Weights are kept times 2¹⁴: at most 2¹⁵, and of k equal ones none falls out of float16 below k = 2³⁰.
+    of = tl.load(lse + place, inside, 0.0) * 1.4426950408889634 - 14
+    if BOUNDED:
+        of = tl.exp2(scale - of)
+    return of
+
+
+@triton.jit
+def weights(s, of_i, of_j, pair, scale, BOUNDED: tl.constexpr) -> Any:
+    """2¹⁴·(e^{s_ij − a_i} + e^{s_ij − b_j}) of the pairs that are seen, in float16; from the two shares."""
+    if BOUNDED:
+        weight = tl.exp2(s - scale) * (of_i[:, None] + of_j[None, :])
+    else:
+        weight = tl.exp2(s - of_i[:, None]) + tl.exp2(s - of_j[None, :])
+    return tl.where(pair, weight, 0.0).to(tl.float16)
 
 
 @triton.jit
@@ -85,15 +122,8 @@ def _logsumexp(
     for at in range(0, n, COLUMNS):
         j = at + tl.arange(0, COLUMNS)
         s = _scores(q, k, i, j, n, d, scale, WIDTH, PARTS, INTERPRETED)
-        s = tl.where(_seen(counts, i, j, n, half, MASKED, PAIRED), s, float("-inf"))
-        if BOUNDED:
-            total += tl.sum(tl.exp2(s - scale), 1)
-        else:
-            larger = tl.maximum(largest, tl.max(s, 1))
-            # while nothing was seen, −∞ − (−∞) would be no number
-            shift = tl.where(larger == float("-inf"), 0.0, larger)
-            total = total * tl.exp2(largest - shift) + tl.sum(tl.exp2(s - shift[:, None]), 1)
-            largest = larger
+        s = tl.where(seen(counts, i, j, n, half, MASKED, PAIRED), s, float("-inf"))
+        total, largest = summed(s, total, largest, scale, BOUNDED)
     shift = scale if BOUNDED else largest
     tl.store(out + copy * n + i, (shift + tl.log2(total)) * 0.6931471805599453, i < n)
 
@@ -166,24 +196,17 @@ def _weighted_sum(
     counts += copy * n
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.program_id(1) * OUT + tl.arange(0, OUT)
-    # Weights are kept times 2¹⁴: at most 2¹⁵, and of k equal ones none falls out of float16 below k = 2³⁰.
-    a_i = tl.load(a + copy * n + i, i < n, 0.0) * 1.4426950408889634 - 14
+    of_i = share(a, copy * n + i, i < n, scale, BOUNDED)
     kept = i < n
     if MASKED:
         kept = kept & tl.load(counts + i, i < n, 0).to(tl.int1)
-    if BOUNDED:
-        a_i = tl.exp2(scale - a_i)
     total = tl.zeros([ROWS, OUT], tl.float32)
     for at in range(0, n, COLUMNS):
         j = at + tl.arange(0, COLUMNS)
         s = _scores(q, k, i, j, n, d, scale, WIDTH, PARTS, INTERPRETED)
-        b_j = tl.load(b + copy * n + j, j < n, 0.0) * 1.4426950408889634 - 14
-        seen = _seen(counts, i, j, n, half, MASKED, PAIRED) & kept[:, None]
-        if BOUNDED:
-            weight = tl.exp2(s - scale) * (a_i[:, None] + tl.exp2(scale - b_j)[None, :])
-        else:
-            weight = tl.exp2(s - a_i[:, None]) + tl.exp2(s - b_j[None, :])
-        weight = tl.where(seen, weight, 0.0).to(tl.float16)
+        pair = seen(counts, i, j, n, half, MASKED, PAIRED) & kept[:, None]
+        of_j = share(b, copy * n + j, j < n, scale, BOUNDED)
+        weight = weights(s, of_i, of_j, pair, scale, BOUNDED)
         value = tl.load(k + j.to(tl.int64)[:, None] * d + c[None, :], (j < n)[:, None] & (c < d)[None, :], 0.0)
         if INTERPRETED:
             total += tl.dot(weight.to(tl.float32), value.to(tl.float32))
@@ -212,8 +235,6 @@ def weighted_sum(
     wide = min(256, max(16, triton.next_power_of_2(d)))
     out = torch.empty(copies, n, d, device=q.device)
     rows, columns, warps, stages = (64, 128, 4, 3) if d <= 128 else (128, 32, 8, 3 if d <= 256 else 2)
-    if d > 512:  # the rows of Q stay on the chip
-        rows, warps, stages = 32, 4, 1
     with torch.cuda.device_of(q):
         _weighted_sum[(triton.cdiv(n, rows), triton.cdiv(d, wide), copies)](
             q,
