@@ -38,6 +38,7 @@ def test_mean_cosine_is_that_of_all_pairs():
     [
         (torch.eye(4), "ok"),
         (torch.tensor([[1.0, 2.0], [2.0, 4.0], [0.5, 1.0]]), "collapsed"),
+        (torch.zeros(3, 2), "collapsed"),
         (torch.tensor([[1.0, float("nan")], [1.0, 0.0]]), "diverged"),
     ],
 )

@@ -164,6 +164,15 @@ def test_degenerate_rows_are_solved():
         assert abs(ours[0, g] - reference) <= 1e-4 * reference
 
 
+def test_one_node_is_enough_for_either_solver():
+    x, y = problem(40, 6, 3)
+    parts, wanted = [torch.arange(30), torch.tensor([4])], [torch.tensor([35]), torch.tensor([36])]
+    for solve in (fit_predict, fit_predict_sklearn):
+        found = solve(x, y, parts, wanted, strengths_for(2))
+        assert found.shape[-1] == 1
+        assert (found[1] == y[4]).all()
+
+
 def test_an_absent_class_is_never_predicted():
     x, y = problem(300, 6, 4)
     without = (y[:150] != 2).nonzero().squeeze(1)

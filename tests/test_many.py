@@ -57,19 +57,29 @@ def test_a_stack_writes_the_runs_that_its_seeds_would_write_alone(graph, tmp_pat
         assert runs.load_model(folder, CPU).embed(graph).shape == (200, 16)
 
 
-def test_where_they_do_not_fit_fewer_are_stacked(graph, tmp_path, monkeypatch):
+@pytest.mark.parametrize("full", [torch.OutOfMemoryError("full"), RuntimeError("CUDA error: out of memory")])
+def test_where_they_do_not_fit_fewer_are_stacked(graph, tmp_path, monkeypatch, full):
     real, asked = training.stacked, []
 
     def stacked(method, settings, graph, seeds, device):
         asked.append(list(seeds))
         if len(seeds) > 2:
-            raise torch.OutOfMemoryError("full")
+            raise full
         return real(method, settings, graph, seeds, device)
 
     monkeypatch.setattr(training, "stacked", stacked)
     collected = list(many._stacked(make_job(graph, probe=False), folders_in(tmp_path, range(5)), None))
     assert asked == [[0, 1, 2, 3, 4], [0, 1], [2, 3], [4]]
     assert [metrics["trained_together"] for metrics in collected] == [2, 2, 2, 2, 1]
+
+
+def test_another_error_is_one(graph, tmp_path, monkeypatch):
+    def stacked(*arguments):
+        raise RuntimeError("shapes do not match")
+
+    monkeypatch.setattr(training, "stacked", stacked)
+    with pytest.raises(RuntimeError, match="shapes"):
+        list(many._stacked(make_job(graph), folders_in(tmp_path, range(4)), None))
 
 
 def test_what_does_not_fit_alone_is_an_error_and_leaves_nothing(graph, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from torch_geometric.data import Data
 from costa import settings, training
 from costa.methods import get_method
 from costa.probe import cluster, linear_probe
+from costa.writing import replacing
 
 FLOORS = {"raw": "raw features", "diffused": "diffused features", "untrained": "the untrained network"}
 """What they are called in a sentence."""
@@ -54,9 +54,8 @@ def floor_scores(
     scores = {name: _score(name, graph, protocol, repeats, device) for name in FLOORS}
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(f".{os.getpid()}")
-        beside.write_text(json.dumps(scores))
-        os.replace(beside, path)
+        with replacing(path) as beside:
+            beside.write_text(json.dumps(scores))
     return scores
 
 

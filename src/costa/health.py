@@ -42,10 +42,14 @@ def effective_rank(z: Tensor) -> float:
 
 
 def status(z: Tensor) -> str:
-    """``ok``; ``diverged`` where the vectors are not finite, ``collapsed`` where they all point the same way."""
+    """``ok``; ``diverged`` where the vectors are not finite, ``collapsed`` where all point the same way, or nowhere.
+
+    >>> status(torch.eye(2)), status(torch.ones(2, 3)), status(torch.zeros(2, 3))
+    ('ok', 'collapsed', 'collapsed')
+    """
     if not z.isfinite().all():
         return "diverged"
-    return "collapsed" if mean_cosine(z) > ALIKE else "ok"
+    return "collapsed" if mean_cosine(z) > ALIKE or not z.any() else "ok"
 
 
 def measure(z: Tensor) -> dict[str, float] | None:

@@ -192,7 +192,7 @@ def fit_predict_sklearn(
     c = c.reshape(len(problems), -1)
     predicted = np.full((*c.shape, max(len(part) for part in predict_on)), -1)
     for own, strengths, (index, number) in zip(predicted, c.tolist(), problems, strict=True):
-        features, train, wanted = embeddings[index], fit_on[number].cpu(), predict_on[number].cpu()
+        features, train, wanted = embeddings[index], fit_on[number].cpu().numpy(), predict_on[number].cpu().numpy()
         known, asked, target = features[train], features[wanted], classes[train]
         for found, strength in zip(own[:, : len(asked)], strengths, strict=True):
             if (target == target[0]).all():  # scikit-learn refuses a single class

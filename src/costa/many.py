@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from costa import runs, training
+from costa.errors import is_out_of_memory
 from costa.experiments.presets import Resolved
 from costa.floors import FLOORS
 from costa.graphs import load_graph
@@ -70,8 +71,8 @@ def _stacked(job: runs.Job, folders: dict[int, Path], report: training.Report | 
         group = dict(list(group.items())[:at_once])
         try:
             trained = _together(job, group, report)
-        except torch.OutOfMemoryError:
-            if len(group) == 1:
+        except RuntimeError as problem:
+            if len(group) == 1 or not is_out_of_memory(problem):
                 raise
             trained = []
         if trained is None:

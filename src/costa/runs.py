@@ -37,6 +37,7 @@ from costa.graphs import load_graph, named_files
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.probe import ProbeResult, cluster, linear_probe, linear_probes
+from costa.writing import locked, replacing
 
 SCHEMA = 1
 CONFIG, METRICS, MODEL, EMBEDDINGS = "config.json", "metrics.json", "model.safetensors", "embeddings.npy"
@@ -396,10 +397,11 @@ def is_labelled(graph: Data) -> bool:
 
 def add_probe(folder: Path, result: ProbeResult) -> None:
     """Put a probe into the run's ``metrics.json``, in the place of an earlier one by the same protocol."""
-    metrics = read_metrics(folder)
-    probes = {probe["protocol"]: probe for probe in metrics["probes"]}
-    metrics["probes"] = list((probes | {result.protocol: result.to_dict()}).values())
-    _write_json(folder / METRICS, metrics)
+    with locked(folder):
+        metrics = read_metrics(folder)
+        probes = {probe["protocol"]: probe for probe in metrics["probes"]}
+        metrics["probes"] = list((probes | {result.protocol: result.to_dict()}).values())
+        _write_json(folder / METRICS, metrics)
 
 
 def pair_scores(collected: Sequence[dict[str, Any]]) -> dict[str, tuple[float, list[float]]]:
@@ -588,10 +590,8 @@ def _table_name() -> str:
 
 
 def _write_json(path: Path, value: Any) -> None:
-    # Beside, then renamed: a full disk or a kill leaves the older file whole.
-    beside = path.with_suffix(".partial")
-    beside.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(beside, path)
+    with replacing(path) as beside:
+        beside.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def reset_peak_memory(device: torch.device) -> None:

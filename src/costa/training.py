@@ -28,6 +28,7 @@ from costa.errors import InputError
 from costa.methods.base import GradientMethod, Method, stack, state_of
 from costa.nn import kernels
 from costa.settings import Train
+from costa.writing import replacing
 
 CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.csv"
@@ -350,15 +351,12 @@ def _save_checkpoints(folders: Sequence[Path], steps: Steps, done: int, seconds:
                 own = steps.method.stack_size and value.dim() > state[name].dim()
                 tensors[f"optimizer.{number}.{key}"] = value[index] if own else value
         tensors["generator"] = as_list(steps.method.generator)[index].get_state()
-        # Written beside, then renamed: a crash in between leaves the older checkpoint whole.
-        path = folder / CHECKPOINT
-        beside = path.with_suffix(".partial")
-        save_file(
-            {key: value.contiguous() for key, value in tensors.items()},
-            beside,
-            {"progress": json.dumps({"epochs": done, "seconds": seconds})},
-        )
-        os.replace(beside, path)
+        with replacing(folder / CHECKPOINT) as beside:
+            save_file(
+                {key: value.contiguous() for key, value in tensors.items()},
+                beside,
+                {"progress": json.dumps({"epochs": done, "seconds": seconds})},
+            )
 
 
 def read_progress(folder: Path) -> int | None:

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from costa.augment import make_sketch
 from costa.augment.bounds import (
+    Guarantee,
+    Statistics,
     covariance_error,
     gaussian_failure,
     gaussian_rows,
@@ -213,3 +215,17 @@ def test_rows_and_delta_are_checked() -> None:
         for rows in (gaussian_rows, selection_rows):
             with pytest.raises(InputError, match="failure probability δ"):
                 rows(0.3, delta)
+
+
+@pytest.mark.parametrize(
+    ("kind", "k", "options"),
+    [("sparse", 4, {"density": 1.0}), ("selection", 1, {"scaling": "printed"}), ("rademacher", 4, {})],
+)
+def test_an_error_that_is_certain_to_be_zero_is_no_less_than_that(kind, k, options):
+    """One row alone: what is left of 1 + ρ − 2κ is rounding, of either sign."""
+    for seed in range(20):
+        h = torch.zeros(5, 3, dtype=torch.float64)
+        h[2] = torch.randn(3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        promise = Guarantee(Statistics(h), make_sketch(kind, k=k, center=False, **options))
+        assert 0 <= promise.moment < 1e-12
+        assert 0 <= promise.proved_eps(0.1) < 1e-5

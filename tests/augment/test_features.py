@@ -438,6 +438,20 @@ def test_fixed_keeps_the_first_p(name: str) -> None:
     assert not torch.equal(fresh.draw(h).matrix(), first)
 
 
+def test_fixed_draws_anew_for_a_stack() -> None:
+    h, sketch = features(12, 3), build("gaussian", 5, fixed=True)
+    alone = sketch.draw(h, generator(1)).apply(h)
+    both = sketch.draw(torch.stack([h, h]), [generator(1), generator(2)]).apply(torch.stack([h, h]))
+    torch.testing.assert_close(both[0], alone)
+    assert not torch.equal(both[1], both[0])
+
+
+@pytest.mark.parametrize("name", ["selection", "svd"])
+def test_what_depends_on_h_takes_no_stack(name: str) -> None:
+    with pytest.raises(InputError, match="one at a time"):
+        build(name, 2).draw(torch.stack([features(9, 3)] * 2), [generator(1), generator(2)])
+
+
 def test_fixed_svd_keeps_the_first_p() -> None:
     h, other = features(20, 6), features(20, 6, seed=1)
     sketch = make_sketch("svd", k=3, fixed=True)

@@ -294,6 +294,11 @@ def test_what_weighs_alike_has_the_rate(weight: list[float]) -> None:
     torch.testing.assert_close(p, torch.full((len(weight),), 0.3, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("weight", [[0.0, 0.0], [2.0, 2.0]])
+def test_but_for_the_cap(weight: list[float]) -> None:
+    assert drop_probability(torch.tensor(weight), 0.8).tolist() == pytest.approx([MOST_LIKELY] * 2)
+
+
 def test_one_number_near_zero_does_not_silence_the_others() -> None:
     """Beside s = log 1e-200 the others would all be s_max."""
     p = drop_probability(torch.tensor([1e-200, 0.1, 0.2, 0.4], dtype=torch.float64), 0.3)

@@ -48,6 +48,12 @@ class TestWhatTheStoreHas:
         assert list(grid.find(self.cell, tmp_path, 3)) == [0, 2]
         assert grid.missing([self.cell, self.cell], tmp_path, 3) == [(self.cell, [1])]
 
+    def test_the_same_settings_under_two_names_are_trained_once(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(presets, "load_preset", lambda name, method, dataset: {"loss.tau": 0.3})
+        tuned, strict = Cell("costa-sv", "cora"), Cell("costa-sv", "cora", "strict")
+        other = Cell("costa-sv", "cora", given=(("train.epochs", 7),))
+        assert grid.missing([tuned, other, strict], tmp_path, 2) == [(tuned, [0, 1]), (other, [0, 1])]
+
     @pytest.mark.parametrize("changed", [{"loss.tau": 0.4}, {"train.epochs": 7}, {"train.kernels": "plain"}])
     def test_one_with_others_is_not(self, add, tmp_path, changed):
         add(tmp_path, self.cell, 0, **changed)

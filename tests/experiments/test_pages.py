@@ -125,6 +125,16 @@ def test_the_overview_has_the_papers_number_in_brackets(add, tmp_path):
     assert rows["BGRL"][0] == "not measured"
 
 
+def test_the_overview_says_what_collapsed_and_on_how_few_seeds_a_row_stands(add, tmp_path):
+    for seed in range(2):
+        add(tmp_path, Cell("costa-mv", "cora"), seed, accuracy=0.7)
+        add(tmp_path, Cell("gae", "cora"), seed, accuracy=0.6)
+    add(tmp_path, Cell("costa-mv", "cora"), 2, status="collapsed")
+    rows = {line[0]: line[1:] for line in cells(pages.overview(tmp_path, 3))}
+    assert rows["COSTA, two views (1 collapsed)"][0] == "70.50 (84.3)"
+    assert rows["GAE (2 seeds)"][:2] == ["60.50 (76.9)", "not measured (60.6)"]
+
+
 def test_rivals_are_compared_split_by_split(add, tmp_path):
     for seed, (ours, other) in enumerate([(0.80, 0.79), (0.60, 0.57)]):
         add(tmp_path, Cell("costa-mv", "cora"), seed, accuracy=ours)

@@ -1,4 +1,7 @@
+import os
 import threading
+
+import pytest
 
 from costa.experiments import store
 
@@ -27,3 +30,10 @@ def test_several_writers_do_not_cut_into_each_other(tmp_path):
     for thread in threads:
         thread.join()
     assert len(store.read(tmp_path / "m" / "d.jsonl")) == 200
+
+
+def test_a_run_that_does_not_fit_on_the_disk_is_an_error(tmp_path, monkeypatch):
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, line: real(descriptor, line[:9]))
+    with pytest.raises(OSError, match="by half"):
+        store.append(tmp_path, {"method": "m", "dataset": "d", "seed": 0}, {})

@@ -156,6 +156,8 @@ def test_a_setting_counts_or_is_said_to_be_unused(name, key):
         ("grace", {"head.width": 0}, "head.activation"),
         ("costa-sv", {"head.width": 0}, "head.activation"),
         ("costa-sv", {"sketch.kind": "noise"}, "sketch.fixed"),
+        ("costa-mv", {"augment.edge_rate": 0.0}, "augment.edges"),
+        ("gca", {"augment.edge_rate": 0.0, "augment.mask_rate": 0.0}, "augment.centrality"),
     ],
 )
 def test_what_another_setting_makes_idle_is_said(name, values, key):

@@ -290,7 +290,7 @@ def second_moment(statistics: Statistics, sketch: Sketch) -> float:
     if isinstance(sketch, RademacherProjection | CountSketch):
         return max(0.0, 1 + rho - 2 * kappa) / k
     if isinstance(sketch, SparseProjection):
-        return (1 + rho + (1 / sketch.density - 3) * kappa) / k
+        return max(0.0, 1 + rho + (1 / sketch.density - 3) * kappa) / k
     if isinstance(sketch, SVDSketch):
         return float(statistics.spectrum[k:].square().sum())
     if isinstance(sketch, RowSelection):
@@ -304,7 +304,7 @@ def _printed_moment(statistics: Statistics, k: int) -> float:
     mean = (statistics.h.T * p) @ statistics.h / statistics.trace
     bias = k * mean - statistics.gram
     variance = k * ((p * statistics.shares.square()).sum() - mean.square().sum())
-    return float(bias.square().sum() + variance)
+    return max(0.0, float(bias.square().sum() + variance))
 
 
 @dataclass(frozen=True)

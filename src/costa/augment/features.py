@@ -205,7 +205,7 @@ class Sketch(nn.Module):
         self.stored = stored
         self.generator = generator
         self._own_generator: torch.Generator | None = None
-        self._kept: Projection | None = None
+        self._kept: dict[tuple[int, int | None], Projection] = {}
 
     def rows(self, n: int) -> int:
         """The number of rows k of H̃ for an H of n rows."""
@@ -220,21 +220,24 @@ class Sketch(nn.Module):
         generator = self._generator_for(h, generator)
         if h.ndim == 3 and (isinstance(generator, torch.Generator) or len(generator) != len(h)):
             raise InputError(f"a stack of {len(h)} H needs as many generators, one for each of them.")
+        if h.ndim == 3 and self.depends_on_h:
+            raise InputError(f"{self.name} takes its P from H itself, and from one at a time, not from a stack.")
         n = h.shape[-2]
-        p = self._kept if self.fixed else None
-        if p is None or p.shape[1] != n:
+        meant_for = n, None if isinstance(generator, torch.Generator) else len(generator)
+        p = self._kept.get(meant_for) if self.fixed else None
+        if p is None:
             source = _centred(h.detach()) if self.center and self.depends_on_h else h.detach()
             p = self._sample(source, self.rows(n), generator)
         p = p.to(h)
         if self.stored and isinstance(p, Implicit):
             p = Dense(p.dense(), p.occupied)
         if self.fixed:
-            self._kept = p
+            self._kept = {meant_for: p}
         return Draw(p, center=self.center, noise_std=self.noise_std, generator=generator)
 
     def reset(self) -> None:
         """Forget the P that `fixed=True` keeps; the next call draws a new one."""
-        self._kept = None
+        self._kept = {}
 
     def forward(
         self, h1: Tensor, h2: Tensor | None = None, generator: Streams | None = None

@@ -229,7 +229,7 @@ def drop_probability(weight: Tensor, rate: float) -> Tensor:
     """min((s_max − s)/(s_max − s̄) · rate, 0.7) with s = log weight: what weighs less is dropped more often.
 
     Without the cap the mean is `rate`. A weight of 0 counts as the smallest that is above 0; where all weights are
-    alike, all have `rate`.
+    alike, all have `rate`, up to the cap.
 
     Args:
         weight: Of each edge or attribute, 0 or more.
@@ -241,7 +241,7 @@ def drop_probability(weight: Tensor, rate: float) -> Tensor:
     """
     _check_rate(rate)
     if not weight.any():
-        return torch.full_like(weight, rate)
+        return torch.full_like(weight, min(rate, MOST_LIKELY))
     smallest = torch.maximum(weight[weight > 0].min(), LEAST_WEIGHT * weight.max())
     s = weight.clamp(min=smallest).log()
     below = s.max() - s

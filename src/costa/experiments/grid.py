@@ -128,8 +128,11 @@ def find(cell: Cell, results: Path, count: int) -> dict[int, dict[str, Any]]:
 
 
 def missing(cells: Sequence[Cell], results: Path, count: int) -> list[tuple[Cell, list[int]]]:
-    """Each cell that lacks runs, once, with the seeds it lacks."""
-    lacking = {cell: sorted(set(cell.seeds(count)) - set(find(cell, results, count))) for cell in cells}
+    """Each cell that lacks runs, once, with the seeds it lacks; cells with the same settings share their runs."""
+    unlike: dict[Any, Cell] = {}
+    for cell in cells:
+        unlike.setdefault((cell.file(results), cell.alone, json.dumps(cell.asked, sort_keys=True)), cell)
+    lacking = {cell: sorted(set(cell.seeds(count)) - set(find(cell, results, count))) for cell in unlike.values()}
     return [(cell, seeds) for cell, seeds in lacking.items() if seeds]
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from costa.wording import counted
 
 DEFAULT, STRICT = "random-10-10-80", "strict-10-10-80"
 NOT_MEASURED = "not measured"
+SPREAD = r" ± [\d.]+"
 OURS = (
     ("ours", "tuned", DEFAULT),
     ("ours, strict", "strict", STRICT),
@@ -126,12 +128,10 @@ def overview(results: Path, seeds: int) -> str:
     """Every method on every graph that was measured: the mean of ours, in brackets the paper's."""
     rows = []
     for name in paper.METHODS:
-        row = [get_method(name).title]
-        for dataset in paper.MEASURED:
-            both = score(Cell(name, dataset), results, seeds), paper.reported_for(name, dataset)
-            ours, theirs = (number.split(" ± ")[0] for number in both)
-            row.append(f"{ours} ({theirs})" if theirs else ours)
-        rows.append(row)
+        scores = [re.sub(SPREAD, "", score(Cell(name, dataset), results, seeds)) for dataset in paper.MEASURED]
+        label, *ours = said_once(get_method(name).title, scores)
+        theirs = [re.sub(SPREAD, "", paper.reported_for(name, dataset)) for dataset in paper.MEASURED]
+        rows.append([label, *(f"{a} ({b})" if b else a for a, b in zip(ours, theirs, strict=True))])
     return markdown(["method", *map(paper.title_of, paper.MEASURED)], rows)
 
 

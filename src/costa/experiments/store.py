@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -21,7 +22,8 @@ def append(root: Path, metrics: dict[str, Any], settings: dict[str, Any]) -> Pat
         if size := os.fstat(descriptor).st_size:
             os.lseek(descriptor, size - 1, os.SEEK_SET)
             line = line if os.read(descriptor, 1) == b"\n" else b"\n" + line
-        os.write(descriptor, line)
+        if os.write(descriptor, line) < len(line):
+            raise OSError(errno.ENOSPC, "the run was written by half", str(path))
     finally:
         os.close(descriptor)
     return path

@@ -156,7 +156,7 @@ class EncoderMethod(Method):
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
-        """Of one layer none is hidden; without steps there is nowhere to go back from; no head has an activation."""
+        """Of one layer none is hidden; without steps there is nowhere to go back from; what is at 0 has no kind."""
         encoder, idle = settings.encoder, {}
         if hasattr(encoder, "hidden") and encoder.layers == 1:
             idle["encoder.hidden"] = "encoder.layers = 1 leaves no layer before the last"
@@ -164,6 +164,8 @@ class EncoderMethod(Method):
             idle["encoder.teleport"] = "encoder.steps = 0 takes no step"
         if hasattr(settings, "head") and settings.head.width == 0:
             idle["head.activation"] = "head.width = 0 leaves the head out"
+        if hasattr(settings, "augment") and not any(settings.augment.edge_rate):
+            idle["augment.edges"] = "augment.edge_rate = 0 leaves the edges as they are"
         return idle
 
     def prepare(self, graph: Data) -> None:

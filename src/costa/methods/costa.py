@@ -156,7 +156,8 @@ class Costa(EncoderMethod, GradientMethod):
     def prepare(self, graph: Data) -> None:
         """Settle a fixed P, besides what every encoder prepares.
 
-        It is drawn from a stream of its own, so that a resumed training finds the same P again.
+        It is what the training's stream draws first, by a stream that begins as that did: a resumed training finds the
+        same P again.
         """
         super().prepare(graph)
         if self.sketch.fixed and not self.sketch.depends_on_h:

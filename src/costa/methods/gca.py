@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -73,6 +74,14 @@ class GCA(GRACE):
     ) -> None:
         super().__init__(encoder, head, scaling, augment, tau, plain=plain)
         self._probabilities: list[tuple[Tensor | None, Tensor | None]] = []
+
+    @classmethod
+    def unused(cls, settings: Any) -> dict[str, str]:
+        """Where nothing is dropped, nothing is central."""
+        idle = super().unused(settings)
+        if not any(settings.augment.edge_rate + settings.augment.mask_rate):
+            idle["augment.centrality"] = "augment.edge_rate and mask_rate = 0 drop nothing"
+        return idle
 
     def prepare(self, graph: Data) -> None:
         """Weigh edges and attributes, besides what every encoder prepares."""

@@ -2,7 +2,8 @@ r"""The losses, minimised. First the contrastive ones, of which the paper prints
 others, which need no negatives or tell true from false, follow, each with its formula.
 
 u_i, v_i are rows of U, V scaled to length 1, τ the temperature. Everything goes through log-sum-exp, so that τ = 0.01
-(exponents of ±100, past float32's e⁸⁸) is as stable as τ = 1. With a single row each loss is 0, and so is its gradient.
+(exponents of ±100, past float32's e⁸⁸) is as stable as τ = 1. With a single row each loss is 0, and so is its gradient,
+but for a two-view loss that counts a row's similarity with itself.
 
 ``mask`` marks the rows that count. A row of the sketch that saw no node is noise or nothing; it is left out, as anchor
 and as negative, without changing the shapes.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from html import escape
 from importlib import resources
@@ -20,6 +19,7 @@ from typing import Any
 
 from costa.report import sections
 from costa.report.facts import Facts, gather
+from costa.writing import replacing
 
 PAGE = "report.html"
 SCRIPTS = ("charts.js", "map.js")
@@ -36,10 +36,8 @@ def write_report(
         announce: Told of the work that takes a while.
     """
     text = render(gather(folder, data_dir, announce))
-    # Beside, then renamed: a full disk or a kill leaves the older page whole.
-    beside = folder / f"{PAGE}.partial"
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, folder / PAGE)
+    with replacing(folder / PAGE) as beside:
+        beside.write_text(text, encoding="utf-8")
     return folder / PAGE
 
 
