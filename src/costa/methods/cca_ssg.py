@@ -12,7 +12,7 @@ authors' code (512 wide, ReLU between the layers, a linear last one, rates of 0.
 
 What differs from their code: it descends −tr(Z̃₁ᵀZ̃₂), half of the first term up to a constant, so its λ weighs twice as
 much as the equation's, which is what is here; it drops the two directions of an edge independently, where here they go
-together. Left out are its MLP in place of the GCN (Coauthor-CS) and its GCN of one layer (CiteSeer).
+together. Left out is its MLP in place of the GCN (Coauthor-CS).
 """
 
 from __future__ import annotations
