@@ -73,7 +73,12 @@ def test_every_setting_arrives(graph):
 
 
 def test_published_settings():
-    assert presets.load_preset("paper", "cca-ssg", "citeseer") is None
-    for dataset, weight in (("cora", 2e-3), ("amazon-computers", 1e-3)):
+    assert presets.load_preset("paper", "cca-ssg", "coauthor-cs") is None
+    for dataset, published in (
+        ("cora", (2e-3, 2, 50)),
+        ("citeseer", (1e-3, 1, 20)),
+        ("amazon-computers", (1e-3, 2, 50)),
+    ):
         values = settings.merge(CCASSG.Settings, [("paper", presets.load_preset("paper", "cca-ssg", dataset))])[0]
-        assert (values.loss.weight, values.encoder.width, values.train.epochs) == (weight, 512, 50)
+        assert (values.loss.weight, values.encoder.layers, values.train.epochs) == published
+        assert values.encoder.width == 512
