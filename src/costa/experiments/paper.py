@@ -108,8 +108,8 @@ def main_cells(datasets: Sequence[str], methods: Sequence[str] = METHODS) -> lis
 def untrained_cell(method: str, dataset: str) -> Cell | None:
     """The floor beneath a tuned method: the encoder and the scaling that were chosen for it, never trained.
 
-    A wide encoder is a better floor than a narrow one: part of what tuning gains needs no training. It has an activation
-    and a normalisation after its last layer, whether the method has or not. None where nothing was tuned, or where the
+    A wide encoder is a better floor than a narrow one: part of what tuning gains needs no training. Its last layer has
+    an activation and a normalisation, whether the method's has or not. None where nothing was tuned, or where the
     encoder is not the floor's GCN.
     """
     preset = presets.load_preset("tuned", method, dataset)
