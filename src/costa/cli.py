@@ -141,7 +141,7 @@ def demo(
     _say(f"\nPage      {out / room.REPORT}   (open it in a browser)")
     _say(f"Picture   {out / room.PICTURE}\nNumbers   {out / room.RESULTS}")
     _say(f"Models    {out}/digits-*/   (try: costa probe {out / room.REPORTED})")
-    _say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora --preset none")
+    _say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora --method costa-mv --preset none")
 
 
 @app.command(short_help="Learn vectors for a graph's nodes.")

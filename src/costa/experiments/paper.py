@@ -183,7 +183,11 @@ def comparisons(dataset: str) -> dict[str, tuple[Cell, Cell]]:
     Every pair of runs with one seed has its weights at the start and its split in common.
     """
     fresh, fixed, none = (point.cell for point in projection_points([dataset]))
-    projections = {"a fresh P, less a fixed one": (fresh, fixed), "a fresh P, less none": (fresh, none)}
+    projections = {
+        "a fresh Gaussian P, less a fixed one": (fresh, fixed),
+        "a fresh Gaussian P, less none": (fresh, none),
+        "the tuned sketch, less none": (Cell("costa-sv", dataset), none),
+    }
     if dataset not in ABLATED:
         return projections
     sketch = {name: sketch_cell(dataset, name) for name in SKETCHES}
