@@ -735,8 +735,8 @@ def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> N
         "ok": f"{after if metrics['epochs'] else 'done'} in {metrics['seconds']:.1f} s{beside}",
         "interrupted": f"stopped after {after}; the same command with --resume goes on from there.",
         "diverged": f"diverged after {after} and is not judged; {remedy('diverged', known)}.",
-        "collapsed": f"collapsed{f' after {after}' if metrics['epochs'] else ''}: all vectors point the same way, and"
-        f" are not judged; {remedy('collapsed', known)}.",
+        "collapsed": f"collapsed{f' after {after}' if metrics['epochs'] else ''}: all vectors point the same way, or"
+        f" are zero, and are not judged; {remedy('collapsed', known)}.",
     }
     _say(f"{head}: {ending[metrics['status']]}")
     for probe in metrics["probes"]:

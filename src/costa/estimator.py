@@ -177,7 +177,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             remedy = health.remedy("diverged", resolved.origins)
             raise InputError(f"the training diverged after {outcome.epochs} epochs; {remedy}.")
         if alive == "collapsed":
-            logger.warning("all vectors point the same way; %s.", health.remedy(alive, resolved.origins))
+            logger.warning("all vectors point the same way, or are zero; %s.", health.remedy(alive, resolved.origins))
         built.forget()
         about = saving.describe(built, resolved, graph, self.seed)
         self._become(built, about | {"choices": choices})

@@ -63,8 +63,8 @@ def warning(facts: Facts) -> str:
     told = {
         "diverged": f"<strong>This run diverged.</strong> After {after} its vectors are no longer numbers. They were"
         f" not judged and cannot be used. {advice}",
-        "collapsed": f"<strong>This run collapsed.</strong> After {after} all vectors point the same way, so they no"
-        f" longer tell one node from another. They were not judged and should not be used. {advice}",
+        "collapsed": f"<strong>This run collapsed.</strong> After {after} all vectors point the same way, or are"
+        f" zero, so they no longer tell one node from another. They were not judged and should not be used. {advice}",
         "interrupted": f"<strong>This run was interrupted</strong> after {after}. What follows is what it had by then;"
         " the same <code>costa train</code> command with <code>--resume</code> finishes it.",
     }.get(metrics["status"])
@@ -269,7 +269,7 @@ def health(facts: Facts) -> str:
         return _section("health", "Are the vectors alive?", "<p>No: they hold values that are not numbers.</p>")
     rank, cosine = alive["effective_rank"], alive["mean_cosine"]
     if facts.metrics["status"] == "collapsed":
-        verdict = "No: they all point the same way."
+        verdict = "No: they all point the same way, or are zero."
     elif rank < LINE:
         verdict = f"Hardly: they lie along a single line. What may help: {_remedy('collapsed', facts)}."
     elif cosine > ALIKE:
