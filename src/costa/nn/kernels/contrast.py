@@ -74,6 +74,13 @@ def summed(s, total, largest, scale, BOUNDED: tl.constexpr) -> Any:
 
 
 @triton.jit
+def logged(total, largest, scale, BOUNDED: tl.constexpr) -> Any:
+    """The natural logarithm of what was summed."""
+    shift = scale if BOUNDED else largest
+    return (shift + tl.log2(total)) * 0.6931471805599453
+
+
+@triton.jit
 def share(lse, place, inside, scale, BOUNDED: tl.constexpr) -> Any:
     """a_i or b_j in units of log₂; where s is bounded, what it makes of e^{s − 1/τ}."""
     # Weights are kept times 2¹⁴: at most 2¹⁵, and of k equal ones none falls out of float16 below k = 2³⁰.
@@ -124,8 +131,7 @@ def _logsumexp(
         s = _scores(q, k, i, j, n, d, scale, WIDTH, PARTS, INTERPRETED)
         s = tl.where(seen(counts, i, j, n, half, MASKED, PAIRED), s, float("-inf"))
         total, largest = summed(s, total, largest, scale, BOUNDED)
-    shift = scale if BOUNDED else largest
-    tl.store(out + copy * n + i, (shift + tl.log2(total)) * 0.6931471805599453, i < n)
+    tl.store(out + copy * n + i, logged(total, largest, scale, BOUNDED), i < n)
 
 
 def logsumexp(q: Tensor, k: Tensor, tau: float, counts: Tensor | None, half: int = 0) -> Tensor:
@@ -154,9 +160,7 @@ def logsumexp(q: Tensor, k: Tensor, tau: float, counts: Tensor | None, half: int
             d,
             half,
             LOG2E / tau,
-            MASKED=counts is not None,
-            PAIRED=half > 0,
-            BOUNDED=tau * BOUNDED_BELOW > LOG2E,
+            **branches(tau, counts, half),
             ROWS=rows,
             COLUMNS=columns,
             WIDTH=width,
@@ -247,9 +251,7 @@ def weighted_sum(
             d,
             half,
             LOG2E / tau,
-            MASKED=counts is not None,
-            PAIRED=half > 0,
-            BOUNDED=tau * BOUNDED_BELOW > LOG2E,
+            **branches(tau, counts, half),
             ROWS=rows,
             COLUMNS=columns,
             WIDTH=width,
@@ -260,6 +262,11 @@ def weighted_sum(
             num_stages=stages,
         )
     return out
+
+
+def branches(tau: float, counts: Tensor | None, half: int) -> dict[str, bool]:
+    """What a kernel is compiled for."""
+    return {"MASKED": counts is not None, "PAIRED": half > 0, "BOUNDED": tau * BOUNDED_BELOW > LOG2E}
 
 
 def _width(d: int) -> int:

@@ -18,7 +18,7 @@ import triton.language as tl
 from torch import Tensor
 
 from costa.nn.kernels import INTERPRETED
-from costa.nn.kernels.contrast import BOUNDED_BELOW, LOG2E, seen, share, summed, weights
+from costa.nn.kernels.contrast import LOG2E, branches, logged, seen, share, summed, weights
 
 TILE = 2**24
 """Entries of S at a time: 64 MiB."""
@@ -52,8 +52,7 @@ def _logsumexp(
         tile = tl.load(s + j, j < n, 0.0)[None, :] * scale
         tile = tl.where(seen(counts, i, j, n, half, MASKED, PAIRED), tile, float("-inf"))
         total, largest = summed(tile, total, largest, scale, BOUNDED)
-    shift = scale if BOUNDED else largest
-    tl.store(out + copy * n + i, (shift + tl.log2(total)) * 0.6931471805599453)
+    tl.store(out + copy * n + i, logged(total, largest, scale, BOUNDED))
 
 
 def logsumexp(q: Tensor, k: Tensor, tau: float, counts: Tensor | None, half: int = 0) -> Tensor:
@@ -73,9 +72,7 @@ def logsumexp(q: Tensor, k: Tensor, tau: float, counts: Tensor | None, half: int
                 s.shape[2],
                 half,
                 LOG2E / tau,
-                MASKED=counts is not None,
-                PAIRED=half > 0,
-                BOUNDED=tau * BOUNDED_BELOW > LOG2E,
+                **branches(tau, counts, half),
                 COLUMNS=_columns(n),
             )
     return out
@@ -136,9 +133,7 @@ def weighted_sum(
                 s.shape[2],
                 half,
                 LOG2E / tau,
-                MASKED=counts is not None,
-                PAIRED=half > 0,
-                BOUNDED=tau * BOUNDED_BELOW > LOG2E,
+                **branches(tau, counts, half),
                 COLUMNS=columns,
             )
             out[some, rows] = _product(w, k[some])
