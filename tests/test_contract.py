@@ -95,6 +95,7 @@ METRICS = {
     "status": str,
     "epochs": int,
     "seconds": float,
+    "embed_seconds": float,
     "trained_together": int,
     "peak_memory_bytes": int,
     "device": str,

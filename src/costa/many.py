@@ -111,10 +111,11 @@ def _together(job: runs.Job, folders: dict[int, Path], report: training.Report |
             outcomes = training.train_stacked(
                 method, job.graph, job.train, folders=places, resume=job.resume, report=report, should_stop=should_stop
             )
-    vectors = list(method.embed(job.graph).float().cpu())
+    vectors, took = runs.embedded(method, job.graph)
+    own = zip(outcomes, vectors, (state_of(method, i) for i in range(len(places))), strict=True)
     return [
-        runs.finish(job, folder, seed, outcomes[i], vectors[i], state_of(method, i), together=len(places))
-        for i, (seed, folder) in enumerate(folders.items())
+        runs.finish(job, folder, seed, outcome, z, state, embed_seconds=took, together=len(places))
+        for (seed, folder), (outcome, z, state) in zip(folders.items(), own, strict=True)
     ]
 
 

@@ -19,6 +19,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -176,8 +177,8 @@ def execute(
                 report=report,
                 should_stop=lambda: asked() or should_stop(),
             )
-    z = method.embed(job.graph).float().cpu()
-    metrics = finish(job, folder, seed, outcome, z, method.state_dict())
+    z, took = embedded(method, job.graph)
+    metrics = finish(job, folder, seed, outcome, z, method.state_dict(), embed_seconds=took)
     return judge_all(job, [folder], [metrics])[0]
 
 
@@ -220,6 +221,12 @@ def leaving_nothing(job: Job, folders: Sequence[Path]) -> Iterator[None]:
         raise
 
 
+def embedded(method: Method, graph: Data) -> tuple[torch.Tensor, float]:
+    """Z on the CPU, and the seconds it took."""
+    began = time.perf_counter()
+    return method.embed(graph).float().cpu(), time.perf_counter() - began
+
+
 def finish(
     job: Job,
     folder: Path,
@@ -228,6 +235,7 @@ def finish(
     z: torch.Tensor,
     state: dict[str, torch.Tensor],
     *,
+    embed_seconds: float,
     together: int = 1,
 ) -> dict[str, Any]:
     """Write what training made, and return the metrics, not judged yet.
@@ -239,6 +247,7 @@ def finish(
         outcome: How its training ended.
         z: Its vectors, on the CPU.
         state: Its weights.
+        embed_seconds: What its vectors took to make.
         together: How many runs its seconds and its memory were shared by.
     """
     save_state(folder, state)
@@ -254,6 +263,7 @@ def finish(
         "status": alive if alive == "diverged" or outcome.status == "ok" else outcome.status,
         "epochs": outcome.epochs,
         "seconds": outcome.seconds,
+        "embed_seconds": embed_seconds,
         "trained_together": together,
         "peak_memory_bytes": _peak_memory(job.device),
         "device": torch.cuda.get_device_name(job.device) if job.device.type == "cuda" else "cpu",

@@ -67,6 +67,14 @@ class TestData:
         assert float(row["std"]) == pytest.approx(statistics.stdev([80, 81]), abs=1e-4)
         assert float(row["mean_of_timed"]) == pytest.approx(81.0)
 
+    def test_making_the_vectors_counts(self, line_of, put, drawn, tmp_path):
+        put("diffused", 0.0, 0.8, timed=False)
+        cell = paper.timed_cell("diffused", "cora")
+        timed = {"alone": True, "seconds": 0.25, "embed_seconds": 0.5, "device": "cpu"}
+        metrics, flat = line_of(cell, 0)
+        store.append(cell.root(tmp_path), metrics | timed, flat)
+        assert float(write(tmp_path)["diffused"]["seconds"]) == 0.75
+
     def test_every_method_of_the_tables_has_a_row_in_each_dataset(self, put, drawn, tmp_path):
         put("raw", 0.1, 0.6)
         assert sorted(ALL) == sorted(paper.METHODS)

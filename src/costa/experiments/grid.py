@@ -258,9 +258,11 @@ def _warm_up(name: str, values: Any, graph: Data, device: torch.device) -> torch
     method = training.build(get_method(name), values, graph, seed=0, device=device)
     train = getattr(values, "train", None)
     if train is None:
-        training.train(method, subgraph(graph, min(WARM_UP_NODES, graph.num_nodes)))
+        graph = subgraph(graph, min(WARM_UP_NODES, graph.num_nodes))
     else:
-        training.train(method, graph, replace(train, epochs=min(FIRST_EPOCHS, train.epochs)))
+        train = replace(train, epochs=min(FIRST_EPOCHS, train.epochs))
+    training.train(method, graph, train)
+    method.embed(graph)
     return device if next(method.parameters(), None) is not None else torch.device("cpu")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -56,19 +57,27 @@ def main_table(datasets: Sequence[str], results: Path, seeds: int) -> str:
         floors = [paper.untrained_cell(name, dataset) for dataset in datasets]
         lines["its encoder, untrained"] = ["" if cell is None else score(cell, results, seeds) for cell in floors]
         lines["settings"] = [_settings_file(name, dataset) for dataset in datasets]
-        rows += [[title, *said_once(label, cells)] for label, cells in lines.items() if any(cells)]
+        rows += [[title, *said_once(label, cells, seeds)] for label, cells in lines.items() if any(cells)]
     return markdown(["method", "", *map(paper.title_of, datasets)], rows)
 
 
-def said_once(label: str, cells: Sequence[str]) -> list[str]:
-    """The label of a row and its cells; a note that all of the numbers have is the label's.
+def said_once(label: str, cells: Sequence[str], seeds: int) -> list[str]:
+    """The label of a row and its cells; a note that most of the numbers have is the label's, the others say theirs.
 
-    >>> said_once("DGI", ["84.1 (5 seeds)", "not measured", "73.0 (5 seeds)"])
+    >>> said_once("DGI", ["84.1 (5 seeds)", "not measured", "73.0 (5 seeds)"], 20)
     ['DGI (5 seeds)', '84.1', 'not measured', '73.0']
+    >>> said_once("GAE", ["84.8", "72.8 (5 seeds)", "87.2 (5 seeds)"], 20)
+    ['GAE (5 seeds)', '84.8 (20 seeds)', '72.8', '87.2']
     """
-    notes = {cell.partition(" (")[2] for cell in cells if cell not in ("", NOT_MEASURED)}
-    note = f" ({notes.pop()}" if len(notes) == 1 and "" not in notes else ""
-    return [label + note, *(cell.removesuffix(note) for cell in cells)]
+    notes = Counter(cell.partition(" (")[2] for cell in cells if cell not in ("", NOT_MEASURED))
+    common = next((f" ({note}" for note, count in notes.items() if note and 2 * count > notes.total()), "")
+    if not common:
+        return [label, *cells]
+    silent = {cell for cell in cells if "(" not in cell} - {"", NOT_MEASURED}
+    return [
+        label + common,
+        *(f"{cell} ({counted(seeds, 'seed')})" if cell in silent else cell.removesuffix(common) for cell in cells),
+    ]
 
 
 def _rows(method: str) -> Sequence[tuple[str, str, str]]:
@@ -129,10 +138,20 @@ def overview(results: Path, seeds: int) -> str:
     rows = []
     for name in paper.METHODS:
         scores = [re.sub(SPREAD, "", score(Cell(name, dataset), results, seeds)) for dataset in paper.MEASURED]
-        label, *ours = said_once(get_method(name).title, scores)
+        label, *ours = said_once(get_method(name).title, scores, seeds)
         theirs = [re.sub(SPREAD, "", paper.reported_for(name, dataset)) for dataset in paper.MEASURED]
-        rows.append([label, *(f"{a} ({b})" if b else a for a, b in zip(ours, theirs, strict=True))])
+        rows.append([label, *(_beside(a, b) for a, b in zip(ours, theirs, strict=True))])
     return markdown(["method", *map(paper.title_of, paper.MEASURED)], rows)
+
+
+def _beside(ours: str, theirs: str) -> str:
+    """The paper's number in brackets, before what else is in them.
+
+    >>> _beside("84.8", "76.9"), _beside("84.8 (20 seeds)", "76.9"), _beside("84.8", "")
+    ('84.8 (76.9)', '84.8 (76.9; 20 seeds)', '84.8')
+    """
+    number, _, note = ours.partition(" (")
+    return f"{number} ({theirs}; {note}" if theirs and note else f"{number} ({theirs})" if theirs else ours
 
 
 def rivals(results: Path, seeds: int) -> str:
@@ -142,6 +161,7 @@ def rivals(results: Path, seeds: int) -> str:
         said_once(
             get_method(name).title,
             [difference(Cell(name, data), Cell(two_views, data), results, seeds) for data in paper.MEASURED],
+            seeds,
         )
         for name in others
     ]
