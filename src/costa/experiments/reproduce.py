@@ -283,7 +283,7 @@ TARGETS = {
     "fig-ratio": _figure("ratio", "accuracy against k/n"),
     "fig-density": _figure("density", "accuracy against the density of a very sparse projection"),
     "fig-runtime": Target("seconds for 1,000 epochs against nodes, from `costa bench runtime`", _runtime),
-    "fig-time": Target("accuracy against the seconds to train one model alone, every method", _time, _time_cells),
+    "fig-time": Target("accuracy against the seconds that one model takes alone, every method", _time, _time_cells),
     "fig-bounds": Target(
         "how well each sketch keeps the covariance, into docs/theory.md too", _bounds, measure=_measure_bounds
     ),

@@ -148,7 +148,7 @@ def _write_section(table: Table, out: Path) -> list[Path]:
         " and are not counted. What has no weights needs no GPU: its seconds are a CPU's. All numbers are in"
         f" [{stem}.csv]({stem}.csv); no other method is both quicker and better than these:"
     )
-    image = f"![Accuracy against the seconds to train one model]({stem}.png)"
+    image = f"![Accuracy against the seconds that one model takes]({stem}.png)"
     front_table = markdown(["graph", "method", "seconds", "on", "accuracy"], rows)
     return [fill(page, NAME, f"{image}\n\n{words}\n\n{front_table}")]
 
@@ -235,7 +235,7 @@ def _draw_panel(axes: Axes, rows: Table) -> list[Annotation]:
     corners = [corner for (x, y), end in zip(front, ends, strict=False) for corner in ((x, y), (end, y))]
     axes.plot([x for x, _ in corners], [y for _, y in corners], color="0.5", linewidth=1, zorder=2, label="front")
     axes.set_title(paper.title_of(rows[0]["dataset"]), fontsize="medium")
-    axes.set_xlabel("\n".join(["seconds to train", *_lacking(rows)]))
+    axes.set_xlabel("\n".join(["seconds to the vectors", *_lacking(rows)]))
     plain(axes)
     return named
 
