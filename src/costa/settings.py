@@ -141,11 +141,15 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Augment:
-    """Graph augmentation; one rate for all views, or one for each (``0.2,0.4``)."""
+    """Graph augmentation; one rate for all views, or one for each (``0.2,0.4``).
+
+    By a centrality, what is central is dropped less often, and the rates are the mean probabilities.
+    """
 
     edges: Literal["drop", "permute"] = "drop"
     edge_rate: tuple[float, ...] = (0.0,)
     mask_rate: tuple[float, ...] = (0.0,)
+    centrality: Literal["none", "degree", "pagerank", "eigenvector"] = "none"
 
     def __post_init__(self) -> None:
         for name in ("edge_rate", "mask_rate"):
@@ -153,6 +157,10 @@ class Augment:
             _require(len(rates) in (1, 2), f"augment.{name}", rates, "one rate, or one for each of two views")
             for rate in rates:
                 _require(0 <= rate < 1, f"augment.{name}", rate, "at least 0 and below 1")
+        if self.centrality != "none" and self.edges == "permute":
+            raise InputError(
+                "augment.centrality says which edges are dropped; with augment.edges = permute leave it out."
+            )
 
     @property
     def rewires(self) -> bool:
@@ -162,7 +170,7 @@ class Augment:
 
 @dataclass(frozen=True)
 class AdaptiveAugment(Augment):
-    """Edges dropped and attributes masked by centrality; the rates are the mean probabilities."""
+    """Edges dropped and attributes masked by a centrality, whichever."""
 
     edges: Literal["drop"] = "drop"
     centrality: Literal["degree", "pagerank", "eigenvector"] = "degree"

@@ -197,9 +197,9 @@ def test_gaussian_domain(eps: float) -> None:
 
 @pytest.mark.parametrize("eps", [0, -0.1, math.inf, math.nan])
 def test_selection_domain(eps: float) -> None:
-    with pytest.raises(InputError, match="ε > 0"):
+    with pytest.raises(InputError, match="ε must be above 0"):
         selection_failure(eps, 10)
-    with pytest.raises(InputError, match="ε > 0"):
+    with pytest.raises(InputError, match="ε must be above 0"):
         selection_rows(eps, 0.1)
 
 

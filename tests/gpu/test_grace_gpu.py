@@ -1,4 +1,4 @@
-"""GRACE and GCA on CUDA: captured epochs against the same epochs one by one, stacks against singles."""
+"""GRACE, GCA and COSTA by centrality on CUDA: captured epochs against epochs one by one, stacks against singles."""
 
 import pytest
 import torch
@@ -16,6 +16,7 @@ CASES = [
     ("grace", {}),
     ("gca", {"encoder.activation": "rrelu"}),
     ("gca", {"augment.centrality": "pagerank", "augment.edge_rate": [0.0, 0.4]}),
+    ("costa-mv", {"augment.centrality": "degree"}),
 ]
 SEEDS = [0, 1, 7]
 

@@ -85,6 +85,36 @@ def test_the_loss_is_graces_of_views_drawn_by_centrality(graph, centrality, kern
     torch.testing.assert_close(gradient.double(), expected, rtol=1e-3, atol=1e-5)
 
 
+def test_costa_without_a_sketch_and_by_the_same_centrality_is_gca(graph):
+    costa = get_method("costa-mv")
+    values = {"sketch.kind": "none", "sketch.center": False, "loss.kind": "both"} | settings.flatten(merged())
+    twin = training.build(costa, settings.merge(costa.Settings, [("test", values)])[0], graph, 0, CPU)
+    twin.prepare(graph)
+    assert build(graph).loss(graph).item() == pytest.approx(twin.loss(graph).item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["costa-sv", "costa-mv", "grace", "gbt", "bgrl", "cca-ssg"])
+def test_others_take_a_centrality_and_have_none_by_default(graph, name):
+    method = get_method(name)
+    small = {"features.scaling": "none", "augment.edge_rate": 0.4, "augment.mask_rate": 0.2}
+    rates = {}
+    for centrality in ("none", "degree"):
+        values, _ = settings.merge(method.Settings, [("test", small | {"augment.centrality": centrality})])
+        built = training.build(method, values, graph, 0, CPU)
+        built.prepare(graph)
+        rates[centrality] = built._rates[0]
+    assert method.Settings().augment.centrality == "none"
+    assert rates["none"] == (0.4, 0.2)
+    assert rates["degree"][0].mean().item() == pytest.approx(0.4, abs=0.01)
+    assert rates["degree"][1].mean().item() == pytest.approx(0.2, abs=0.01)
+    assert rates["degree"][0].std() > 0.01
+
+
+def test_what_is_rewired_has_no_centrality():
+    with pytest.raises(InputError, match=r"with augment\.edges = permute leave it out"):
+        settings.Augment(edges="permute", edge_rate=(0.2,), centrality="degree")
+
+
 def test_a_rate_of_zero_leaves_the_graph_as_it_is(graph):
     method = build(graph, augment__edge_rate=[0.0, 0.3], augment__mask_rate=[0.0, 0.3])
     whole, thinned = method.encode_both(graph)
@@ -94,14 +124,14 @@ def test_a_rate_of_zero_leaves_the_graph_as_it_is(graph):
 
 def test_the_probabilities_go_with_the_prepared_graph(graph):
     method = build(graph)
-    assert len(method._probabilities) == 2
+    assert all(isinstance(rate, torch.Tensor) for rates in method._rates for rate in rates)
     method.forget()
-    assert not method._probabilities
+    assert method._rates == [(0.2, 0.3), (0.4, 0.4)]
 
 
 def test_features_that_are_standardised_are_weighed_as_the_graph_has_them(graph):
     one, other = build(graph), build(graph, features__scaling="standard")
-    assert torch.equal(one._probabilities[0][1], other._probabilities[0][1])
+    assert torch.equal(one._rates[0][1], other._rates[0][1])
 
 
 def test_a_graph_without_edges_and_attributes_that_nobody_has():

@@ -64,6 +64,8 @@ def test_names_are_listed_without_an_import(installed):
     installed("zebra = no.such.package:Zebra", "ape = no.such.package:Ape", "raw = no.such.package:Raw")
     assert methods.method_names() == [*methods.METHODS, "ape", "zebra"]
     assert methods.get_method("costa-sv").name == "costa-sv"
+    with pytest.raises(InputError, match=r"unknown method 'GRACE' \(did you mean 'grace'\?\);"):
+        methods.get_method("GRACE")
     with pytest.raises(InputError, match=r"unknown method 'bee'; there are: costa-sv, .*untrained, ape, zebra\."):
         methods.get_method("bee")
 

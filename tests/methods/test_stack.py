@@ -23,6 +23,7 @@ CASES = {
     "noise": {"sketch.kind": "noise", "sketch.noise_std": 0.3},
     "none": {"sketch.kind": "none"},
     "edges dropped": {"augment.edge_rate": 0.3},
+    "by degree": {"augment.edge_rate": 0.3, "augment.mask_rate": 0.3, "augment.centrality": "degree"},
     "attributes masked": {"augment.mask_rate": 0.3},
     "both": {"augment.edge_rate": 0.3, "augment.mask_rate": 0.3, "sketch.kind": "countsketch"},
     "batch norm": {"encoder.norm": "batch", "augment.edge_rate": 0.2},

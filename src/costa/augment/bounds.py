@@ -118,7 +118,7 @@ def selection_failure(eps: float, k: int) -> float:
         >>> selection_failure(0.02, 16)
         1.0
     """
-    _check_selection_eps(eps)
+    _check_eps(eps)
     _check_rows(k)
     excess = eps * math.sqrt(k) - 1
     return math.exp(-(excess**2) / 8) if excess > 0 else 1.0
@@ -143,7 +143,7 @@ def selection_rows(eps: float, delta: float) -> int:
         >>> selection_rows(0.3, 0.05)
         387
     """
-    _check_selection_eps(eps)
+    _check_eps(eps)
     _check_delta(delta)
     return _smallest_k(selection_failure, eps, delta, ((1 + math.sqrt(-8 * math.log(delta))) / eps) ** 2)
 
@@ -461,11 +461,6 @@ def _check_gaussian_eps(eps: float) -> None:
 def _check_eps(eps: float) -> None:
     if not 0 < eps < math.inf:
         raise InputError(f"ε must be above 0 and finite, not {eps!r}.")
-
-
-def _check_selection_eps(eps: float) -> None:
-    if not 0 < eps < math.inf:
-        raise InputError(f"the selection lemma is stated for ε > 0, not for ε = {eps!r}.")
 
 
 def _check_delta(delta: float) -> None:

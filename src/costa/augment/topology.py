@@ -225,6 +225,18 @@ CENTRALITIES: Mapping[str, Callable[[Tensor, int], Tensor]] = {
 """φ by name: (edge_index, n) to n numbers. Edge weights are not looked at."""
 
 
+def weigh(edge_index: Tensor, x: Tensor, centrality: str) -> tuple[Tensor, Tensor]:
+    """w_uv = (φ(u) + φ(v))/2 of each entry of `edge_index`, and w_i = Σ_u |x_ui|·φ(u) of each column of X, in float64.
+
+    Example:
+        >>> star = torch.tensor([[0, 1, 0, 2], [1, 0, 2, 0]])
+        >>> weigh(star, torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]), "degree")
+        (tensor([1.5000, 1.5000, 1.5000, 1.5000], dtype=torch.float64), tensor([2., 2.], dtype=torch.float64))
+    """
+    phi = CENTRALITIES[centrality](edge_index, len(x))
+    return phi[edge_index].mean(0), (phi.to(x.dtype) @ x.abs()).double()
+
+
 def drop_probability(weight: Tensor, rate: float) -> Tensor:
     """min((s_max − s)/(s_max − s̄) · rate, 0.7) with s = log weight: what weighs less is dropped more often.
 

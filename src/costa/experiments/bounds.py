@@ -56,24 +56,25 @@ COST = 10**8
 """What :func:`survey` spends on one k, in entries of P: a second or two."""
 
 
+SPECTRA_SHAPE = (200, 16)
 SPECTRA_SEED = 1
 """Not that of the draws: E would begin with the numbers that H was made of."""
 
 
-def rank_one(n: int = 200, d: int = 16) -> Tensor:
+def rank_one() -> Tensor:
     """σ₁ alone: on it, the relative error of a Gaussian P is |χ²_k/k − 1|."""
     generator = torch.Generator().manual_seed(SPECTRA_SEED)
-    return torch.outer(torch.randn(n, generator=generator), torch.randn(d, generator=generator))
+    return torch.outer(*(torch.randn(size, generator=generator) for size in SPECTRA_SHAPE))
 
 
-def flat(n: int = 200, d: int = 16) -> Tensor:
+def flat() -> Tensor:
     """d equal singular values: even H̃ = 0 has an error of no more than 1/d."""
-    return torch.linalg.qr(torch.randn(n, d, generator=torch.Generator().manual_seed(SPECTRA_SEED))).Q
+    return torch.linalg.qr(torch.randn(SPECTRA_SHAPE, generator=torch.Generator().manual_seed(SPECTRA_SEED))).Q
 
 
-def dominant_row(n: int = 200, d: int = 16) -> Tensor:
+def dominant_row() -> Tensor:
     """99% of the trace in one row, the bad case of a sparse P: what misses the row misses nearly everything."""
-    h = flat(n, d)
+    h = flat()
     h[0] *= math.sqrt(99 * float(h[1:].square().sum())) / float(h[0].norm())
     return h
 

@@ -84,7 +84,7 @@ class Point:
     cell: Cell
 
 
-def main_cells(datasets: Sequence[str], methods: Sequence[str] = METHODS) -> list[Cell]:
+def main_cells(datasets: Sequence[str]) -> list[Cell]:
     """Each method with its tuned settings and, where there are any, with its strictly chosen and its published ones.
 
     Beside each that was tuned, its own encoder without training.
@@ -92,7 +92,7 @@ def main_cells(datasets: Sequence[str], methods: Sequence[str] = METHODS) -> lis
     cells = [
         cell
         for dataset in datasets
-        for method in methods
+        for method in METHODS
         for cell in (
             *(
                 Cell(method, dataset, preset)

@@ -316,9 +316,8 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
         draw.between("sketch.density", 0.001, 0.064)
     draw.between("sketch.ratio", *_ratios(graph.num_nodes))
     draw.one_of("sketch.center", (True, False))
-    draw.rates("augment.edge_rate", views)
-    draw.rates("augment.mask_rate", views)
-    draw.one_of("augment.centrality", draw.known("augment.centrality"))
+    if draw.rates("augment.edge_rate", views) + draw.rates("augment.mask_rate", views):
+        draw.one_of("augment.centrality", draw.known("augment.centrality"))
     draw.between("diffusion.alpha", 0.05, 0.5)
     draw.one_of("predictor.width", (256, 512))
     draw.one_of("target.decay", (0.9, 0.97, 0.99, 0.997))
@@ -365,12 +364,14 @@ class _Draw:
         if key in self.keys:
             self.values[key] = _three_digits(self.trial.suggest_float(key, low, high, log=True))
 
-    def rates(self, key: str, views: int) -> None:
-        """A rate for each view, 0 … 0.8 in steps of 0.1."""
-        if key in self.keys:
-            names = [f"{key}.{view + 1}" for view in range(views)]
-            rates = [round(self.trial.suggest_float(name, 0.0, 0.8, step=0.1), 1) for name in names]
-            self.values[key] = rates if views > 1 else rates[0]
+    def rates(self, key: str, views: int) -> float:
+        """A rate for each view, 0 … 0.8 in steps of 0.1; returns their sum."""
+        if key not in self.keys:
+            return 0.0
+        names = [f"{key}.{view + 1}" for view in range(views)]
+        rates = [round(self.trial.suggest_float(name, 0.0, 0.8, step=0.1), 1) for name in names]
+        self.values[key] = rates if views > 1 else rates[0]
+        return sum(rates)
 
 
 class _Wanted:

@@ -6,6 +6,7 @@ Others join from outside the package: by :func:`register` for the process at han
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 from typing import TYPE_CHECKING, TypeVar
@@ -59,7 +60,9 @@ def get_method(name: str) -> type[Method]:
     if name in _registered:
         return _registered[name]
     if name not in METHODS:
-        raise InputError(f"unknown method {name!r}; there are: {', '.join(method_names())}.")
+        near = difflib.get_close_matches(name.lower(), method_names(), n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise InputError(f"unknown method {name!r}{hint}; there are: {', '.join(method_names())}.")
     module, _, attribute = METHODS[name].partition(":")
     method: type[Method] = getattr(importlib.import_module(module), attribute)
     return method

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.augment.streams import Streams, as_list
-from costa.augment.topology import edge_ids, keep_mask, mask_attributes, permute_edges
+from costa.augment.topology import edge_ids
 from costa.nn import GCN, Adjacency, FeatureScaling, ProjectionHead, SparseMatrix, choose_scaling, sparse_if_faster
 
 
@@ -164,8 +164,6 @@ class EncoderMethod(Method):
             idle["encoder.teleport"] = "encoder.steps = 0 takes no step"
         if hasattr(settings, "head") and settings.head.width == 0:
             idle["head.activation"] = "head.width = 0 leaves the head out"
-        if hasattr(settings, "augment") and not any(settings.augment.edge_rate):
-            idle["augment.edges"] = "augment.edge_rate = 0 leaves the edges as they are"
         return idle
 
     def prepare(self, graph: Data) -> None:
@@ -195,26 +193,6 @@ class EncoderMethod(Method):
         h = self._encode(inputs, inputs.adjacency, None)
         self.train()
         return h
-
-    def encode_view(self, inputs: Inputs, augment: settings.Augment, view: int) -> Tensor:
-        """H of one augmented view: edges dropped or rewired, attributes masked."""
-        return self._encode(inputs, *self.draw_view(inputs, augment, view))
-
-    def draw_view(self, inputs: Inputs, augment: settings.Augment, view: int) -> tuple[SparseMatrix, Tensor | None]:
-        """What an encoder reads of one augmented view: Â, and the mask of the attributes (None: all are there)."""
-        edge_rate, mask_rate = _of_view(augment.edge_rate, view), _of_view(augment.mask_rate, view)
-        adjacency = inputs.adjacency
-        if edge_rate and augment.edges == "drop":
-            adjacency = inputs.layout.normalized(keep_mask(inputs.edge_ids, edge_rate, self.generator))
-        elif edge_rate:
-            n = inputs.layout.num_nodes
-            assert isinstance(self.generator, torch.Generator)
-            edge_index, edge_weight = permute_edges(
-                inputs.edge_index, edge_rate, num_nodes=n, edge_weight=inputs.edge_weight, generator=self.generator
-            )
-            adjacency = Adjacency(edge_index, n, edge_weight).normalized()
-        mask = mask_attributes(inputs.x.shape[1], mask_rate, generator=self.generator) if mask_rate else None
-        return adjacency, mask
 
     def _encode(
         self, inputs: Inputs, adjacency: SparseMatrix, mask: Tensor | None, encoder: GCN | None = None
@@ -253,10 +231,6 @@ def state_of(method: Method, index: int) -> dict[str, Tensor]:
 def _own_tensors(method: Method) -> list[tuple[str, Tensor]]:
     tensors = [*method.named_parameters(), *method.named_buffers()]
     return [(name, tensor) for name, tensor in tensors if name.split(".")[0] in method.STACKED]
-
-
-def _of_view(rates: tuple[float, ...], view: int) -> float:
-    return rates[view] if len(rates) > 1 else rates[0]
 
 
 def build_encoder(

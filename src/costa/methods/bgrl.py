@@ -31,7 +31,7 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.methods.base import build_encoder
-from costa.methods.two_views import TwoViews
+from costa.methods.views import TwoViews
 from costa.nn import GCN, FeatureScaling, ProjectionHead, bootstrap_loss
 
 
@@ -112,7 +112,7 @@ class BGRL(TwoViews):
     def loss(self, graph: Data) -> Tensor:
         """2 − mean cos(p(f_θ(view 1)), f_φ(view 2)) − mean cos(p(f_θ(view 2)), f_φ(view 1)) of two fresh views."""
         inputs = self.inputs(graph)
-        views = [self.draw_view(inputs, self.augment, view) for view in (0, 1)]
+        views = [self.draw_view(inputs, view) for view in (0, 1)]
         q1, q2 = (self.predictor(self._encode(inputs, *view)) for view in views)
         with torch.no_grad():
             h1, h2 = (self._encode(inputs, *view, self.target) for view in views)

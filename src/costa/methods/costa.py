@@ -23,7 +23,8 @@ from costa import settings
 from costa.augment.features import Sketch, SVDSketch, make_sketch
 from costa.augment.streams import from_the_start
 from costa.errors import InputError
-from costa.methods.base import EncoderMethod, GradientMethod, build_encoder, build_head
+from costa.methods.base import build_encoder, build_head
+from costa.methods.views import Augmenting
 from costa.nn import (
     GCN,
     FeatureScaling,
@@ -73,7 +74,7 @@ class TwoViewSettings:
     train: settings.Train = field(default_factory=partial(settings.Train, epochs=200, lr=1e-3, weight_decay=1e-3))
 
 
-class Costa(EncoderMethod, GradientMethod):
+class Costa(Augmenting):
     """COSTA with any encoder, head and sketch.
 
     Args:
@@ -100,14 +101,13 @@ class Costa(EncoderMethod, GradientMethod):
         *,
         plain: bool = False,
     ) -> None:
-        super().__init__(encoder, scaling)
+        super().__init__(encoder, scaling, augment)
         if self.views == 2 and loss.kind == "self":
             raise InputError("loss.kind = self contrasts one view with itself; with two views choose cross or both.")
         if self.views == 1 and max(len(augment.edge_rate), len(augment.mask_rate)) > 1:
             raise InputError(f"{self.name} has one view; give augment.edge_rate and augment.mask_rate one rate each.")
         self.head = head
         self.sketch = sketch
-        self.augment = augment
         self.contrast = loss
         self.plain = plain
 
@@ -167,7 +167,7 @@ class Costa(EncoderMethod, GradientMethod):
     def loss(self, graph: Data) -> Tensor:
         """contrast(θ(P·H₁ + E₁), θ(P·H₂ + E₂)), or of one view with itself."""
         inputs = self.inputs(graph)
-        hidden = [self.encode_view(inputs, self.augment, view) for view in range(self.views)]
+        hidden = [self.encode_view(inputs, view) for view in range(self.views)]
         draw = self.sketch.draw(hidden[0].detach(), self.generator)
         z = [self.head(h_tilde) for h_tilde in draw.apply_all(hidden)]
         u, v, tau, rows = z[0], z[-1], self.contrast.tau, draw.occupied
@@ -180,7 +180,7 @@ class Costa(EncoderMethod, GradientMethod):
     @property
     def capturable(self) -> bool:
         """Rewiring and the SVD wait for the GPU to say how many edges, or whether H is finite."""
-        return not self.plain and not self.augment.rewires and not isinstance(self.sketch, SVDSketch)
+        return super().capturable and not self.plain and not isinstance(self.sketch, SVDSketch)
 
     @property
     def stackable(self) -> bool:

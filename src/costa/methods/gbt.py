@@ -28,7 +28,7 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.methods.base import build_encoder
-from costa.methods.two_views import TwoViews
+from costa.methods.views import TwoViews
 from costa.nn import FeatureScaling, barlow_twins_loss
 
 

@@ -28,7 +28,7 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.methods.base import build_encoder, build_head
-from costa.methods.two_views import TwoViews
+from costa.methods.views import TwoViews
 from costa.nn import GCN, FeatureScaling, both_views_loss
 
 

@@ -217,7 +217,7 @@ def distortion(folder: Path, graph: Data, degree: Tensor) -> Distortion | None:
         return None
     augment = getattr(model, "augment", None)
     rates = (0.0, 0.0)
-    if type(augment) is settings.Augment and augment.edges == "drop":
+    if augment is not None and (augment.edges, augment.centrality) == ("drop", "none"):
         rates = (augment.edge_rate[0], augment.mask_rate[0])
     own = any(rates)
     edge_rate, mask_rate = rates if own else BIAS_RATES

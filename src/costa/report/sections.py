@@ -194,7 +194,7 @@ def quality(facts: Facts) -> str:
         )
         return _section("quality", "How good are the vectors?", f"<p>{why}</p>")
     floor = metrics["floor"] or {}
-    tables = "".join(_probe_table(facts, probe, floor) for probe in metrics["probes"])
+    tables = "".join(_probe_table(probe, floor) for probe in metrics["probes"])
     html = (
         "<p>A simple classifier (logistic regression) sees the vectors and the labels of a few nodes, and predicts the"
         " labels of the others; how often it is right is the accuracy. Who trains and who is tested is drawn anew for"
@@ -223,7 +223,7 @@ def quality(facts: Facts) -> str:
     return _section("quality", "How good are the vectors?", html)
 
 
-def _probe_table(facts: Facts, probe: dict[str, Any], floor: dict[str, Any]) -> str:
+def _probe_table(probe: dict[str, Any], floor: dict[str, Any]) -> str:
     score, protocol = probe["accuracy"], probe["protocol"]
     splits = score["per_split"]
     spread = f" ± {100 * score['std']:.1f}" if len(splits) > 1 else ""
