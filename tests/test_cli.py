@@ -468,6 +468,15 @@ def test_progress_shows_loss_rate_and_time_left_on_a_terminal_only(tmp_path):
     assert b"30/30" in shown
 
 
+def test_a_score_of_few_labels_says_so(costa, own_graph, tmp_path):
+    few = "Note: by random-2-2-96 a classifier learns 2 classes from 1 node; so few say little."
+    trained = costa("train", own_graph, "--set", "train.epochs=2", "--out", tmp_path / "run")
+    assert trained.out.count("Note: by ") == 1
+    assert few in trained.out
+    assert few in costa("probe", tmp_path / "run", "--protocol", "random-2-2-96").out
+    assert "Note" not in costa("probe", tmp_path / "run", "--protocol", "random-20-80").out
+
+
 @pytest.mark.parametrize(
     ("ours", "method", "said"), [(0.6, "costa-sv", True), (0.9, "costa-sv", False), (0.6, "raw", False)]
 )

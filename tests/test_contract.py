@@ -102,7 +102,16 @@ METRICS = {
     "commit": (str, type(None)),
     "versions": dict,
     "health": {"effective_rank": float, "mean_cosine": float},
-    "probes": [{"protocol": str, "label_fraction": float, "accuracy": SCORE, "macro_f1": SCORE}],
+    "probes": [
+        {
+            "protocol": str,
+            "label_fraction": float,
+            "trained_on": int,
+            "classes": int,
+            "accuracy": SCORE,
+            "macro_f1": SCORE,
+        }
+    ],
     "clustering": {"nmi": float, "ari": float},
     "floor": {"raw": FLOOR, "diffused": FLOOR, "untrained": FLOOR},
 }

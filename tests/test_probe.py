@@ -19,6 +19,7 @@ from costa.probe import (
     linear_probe,
     linear_probes,
     splits,
+    too_few,
     validation_accuracies,
 )
 
@@ -242,7 +243,7 @@ class TestLinearProbe:
     def test_its_dictionary_is_the_contract(self):
         z, y = blobs()
         found = linear_probe(z, y, "random-20-80", repeats=3).to_dict()
-        assert list(found) == ["protocol", "label_fraction", "accuracy", "macro_f1"]
+        assert list(found) == ["protocol", "label_fraction", "trained_on", "classes", "accuracy", "macro_f1"]
         assert found["protocol"] == "random-20-80"
         assert found["label_fraction"] == 0.2
         for name in ("accuracy", "macro_f1"):
@@ -256,6 +257,17 @@ class TestLinearProbe:
         text = str(linear_probe(z, y, repeats=2))
         assert text.startswith("random-10-10-80, 2 splits: accuracy ")
         assert ", macro-F1 " in text
+
+    def test_a_classifier_of_few_nodes_is_named(self):
+        z, y = blobs(n=100)
+        y[60:] = -1
+        few = linear_probe(z, y, repeats=2)
+        assert (few.trained_on, few.classes) == (6, len(y[y >= 0].unique()))
+        assert too_few(few.to_dict() | {"classes": 4}) == (
+            "by random-10-10-80 a classifier learns 4 classes from 6 nodes; so few say little"
+        )
+        assert too_few(few.to_dict() | {"classes": 3}) is None
+        assert too_few({"protocol": "random-10-10-80"}) is None
 
     def test_own_masks_state_their_label_fraction(self):
         z, y = blobs(n=100)

@@ -284,6 +284,7 @@ def probe(
     result = runs.probe_graph(runs.load_embeddings(run), data, protocol, repeats, where)
     runs.add_probe(run, result)
     _say(f"{run}: accuracy {result.accuracy}\n{' ' * len(str(run))}  macro-F1 {result.macro_f1}")
+    _say_if_few(result.to_dict())
 
 
 @app.command(short_help="Vectors for a graph, old or new.")
@@ -391,6 +392,7 @@ def tune(
     path = study or Path("tuning") / f"{method}-{data.name}.log"
     opened = room.open_study(path, job, starts=try_ or [])
     _say(f"{chosen.title} on {runs.describe(data)}, on {where}")
+    _say_if_few(job.size())
     _say(f"{path}: {len(room.finished(opened))} of {trials} trials")
     try:
         for ended in room.search(job, opened, trials):
@@ -745,6 +747,7 @@ def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> N
             f"  {probe['protocol']:<16} accuracy {_percent((accuracy['mean'], accuracy['std']))}"
             f"   macro-F1 {100 * probe['macro_f1']['mean']:.1f}   ({len(accuracy['per_split'])} splits)"
         )
+        _say_if_few(probe)
     alive = metrics.get("health")
     if alive:
         rank = f"effective rank {alive['effective_rank']:.1f}"
@@ -767,6 +770,14 @@ def _print_run(metrics: dict[str, Any], folder: Path, unjudged: str | None) -> N
                 " epochs or other settings."
             )
     _say(f"  {folder}{os.sep}")
+
+
+def _say_if_few(probe: dict[str, Any]) -> None:
+    from costa.probe import too_few
+
+    few = too_few(probe)
+    if few:
+        _say(f"  Note: {few}.")
 
 
 def _print_trial(ended: Ended) -> None:

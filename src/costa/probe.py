@@ -150,6 +150,8 @@ class ProbeResult:
     Attributes:
         protocol: The protocol's name.
         label_fraction: Fraction of the labelled nodes that the tested classifiers were trained on.
+        trained_on: How many nodes that is, in the smallest split.
+        classes: How many classes the labelled nodes have.
         accuracy: Test accuracy over the splits.
         macro_f1: Macro-F1 over the splits.
         validation: Accuracy of the chosen strength on the nodes that chose it: what settings may be chosen by.
@@ -158,6 +160,8 @@ class ProbeResult:
 
     protocol: str
     label_fraction: float
+    trained_on: int
+    classes: int
     accuracy: Score
     macro_f1: Score
     validation: Score
@@ -174,9 +178,24 @@ class ProbeResult:
         return {
             "protocol": self.protocol,
             "label_fraction": self.label_fraction,
+            "trained_on": self.trained_on,
+            "classes": self.classes,
             "accuracy": self.accuracy.to_dict(),
             "macro_f1": self.macro_f1.to_dict(),
         }
+
+
+def too_few(found: Mapping[str, Any]) -> str | None:
+    """What to say of an entry of ``probes`` whose classifiers saw fewer than two nodes a class; None of others.
+
+    >>> too_few({"protocol": "random-10-10-80", "trained_on": 3, "classes": 4})
+    'by random-10-10-80 a classifier learns 4 classes from 3 nodes; so few say little'
+    """
+    # a run that was judged by an earlier version does not say
+    if "trained_on" not in found or found["trained_on"] >= 2 * found["classes"]:
+        return None
+    nodes = counted(found["trained_on"], "node")
+    return f"by {found['protocol']} a classifier learns {found['classes']} classes from {nodes}; so few say little"
 
 
 @dataclass(frozen=True)
@@ -322,6 +341,8 @@ def linear_probes(
         ProbeResult(
             protocol=protocol,
             label_fraction=own_fraction if rule.label_fraction is None else rule.label_fraction,
+            trained_on=min(map(len, fit_on)),
+            classes=len(label[label >= 0].unique()),
             accuracy=Score.of(right, protocol),
             macro_f1=Score.of(f1, protocol),
             validation=Score.of(held_out, protocol),

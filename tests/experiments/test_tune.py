@@ -507,6 +507,14 @@ class TestCommand:
         assert "1 of 2 trials" in stopped.out
         assert "the same command goes on" in stopped.out
         assert not (tmp_path / "out").exists()
+        assert "Note" not in stopped.out
+
+    def test_few_labels_get_a_note(self, costa, own_graph, tmp_path):
+        lines = (own_graph / "nodes.csv").read_text().splitlines()
+        kept = [line if i < 34 else line.split(",")[0] + "," for i, line in enumerate(lines)]
+        (own_graph / "nodes.csv").write_text("\n".join(kept) + "\n")
+        result = costa("tune", own_graph, "--timeout", 0, "--study", tmp_path / "s.log")
+        assert "Note: by strict-10-10-80 a classifier learns 2 classes from 3 nodes; so few say little." in result.out
 
     def test_a_graph_without_labels_gets_a_sentence(self, costa, own_graph):
         (own_graph / "nodes.csv").write_text("id\n" + "".join(f"person {i:02d}\n" for i in range(60)))

@@ -135,6 +135,12 @@ def test_without_labels_the_page_goes_on(tmp_path):
     assert json.loads(page.data)["labels"] is None
 
 
+def test_a_score_of_few_labels_says_so(own):
+    assert "so few say little" not in changed(own, probes=own.facts.metrics["probes"][:1])
+    few = own.facts.metrics["probes"][0] | {"trained_on": 3, "classes": 2}
+    assert "learns 2 classes from 3 nodes; so few say little" in changed(own, probes=[few])
+
+
 def test_labels_that_were_not_used_are_told(own):
     assert "costa probe RUN" in changed(own, probes=[], clustering=None, floor=None)
 

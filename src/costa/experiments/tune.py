@@ -103,6 +103,12 @@ class Job:
         for protocol in PROTOCOLS.values():
             probe.splits(protocol, self.graph.y, repeats=1)
 
+    def size(self) -> dict[str, Any]:
+        """How much a trial's classifiers learn from, as :func:`costa.probe.too_few` asks; both numbers have as much."""
+        y, protocol = self.graph.y, PROTOCOLS["strict"]
+        (split,) = probe.splits(protocol, y, repeats=1)
+        return {"protocol": protocol, "trained_on": len(split.train), "classes": len(y[y >= 0].unique())}
+
 
 @dataclass(frozen=True)
 class Ended:

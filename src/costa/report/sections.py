@@ -12,7 +12,7 @@ from typing import Any
 
 from costa.floors import highest
 from costa.health import remedy
-from costa.probe import PROTOCOLS
+from costa.probe import PROTOCOLS, too_few
 from costa.report.charts import Bar, bars, curve, strip
 from costa.report.facts import DELTA, Distortion, Facts, Sketched
 from costa.report.nodes import NodeMap
@@ -237,7 +237,9 @@ def _probe_table(probe: dict[str, Any], floor: dict[str, Any]) -> str:
     about = PROTOCOLS[protocol].description if protocol in PROTOCOLS else ""
     number = counted(len(splits), "split")
     caption = f"{protocol}: {about}; {number}"
-    return bars(rows, caption=caption, heads=("", "accuracy"))
+    few = too_few(probe)
+    note = f'<p class="small">Note: {few}.</p>' if few else ""
+    return bars(rows, caption=caption, heads=("", "accuracy")) + note
 
 
 def training(facts: Facts) -> str:
