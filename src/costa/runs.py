@@ -38,6 +38,7 @@ from costa.graphs import load_graph, named_files
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.probe import ProbeResult, cluster, linear_probe, linear_probes
+from costa.wording import counted
 from costa.writing import locked, replacing
 
 SCHEMA = 1
@@ -55,12 +56,13 @@ def describe(graph: Data) -> str:
     'digits: 1,797 nodes, 7,522 edges, 64 features, 10 classes'
     """
     loops = int((graph.edge_index[0] == graph.edge_index[1]).sum())
-    edges = f"{(graph.num_edges - loops) // 2 + loops:,} edges"
+    edges = counted((graph.num_edges - loops) // 2 + loops, "edge")
     weighted = " (weighted)" if graph.get("edge_weight") is not None else ""
     y = graph.get("y")
     classes = 0 if y is None else int(y[y >= 0].unique().numel())
-    labels = f"{classes} classes" if classes else "no labels"
-    return f"{graph.name}: {graph.num_nodes:,} nodes, {edges}{weighted}, {graph.num_features:,} features, {labels}"
+    labels = "1 class" if classes == 1 else f"{classes} classes" if classes else "no labels"
+    nodes, features = counted(graph.num_nodes, "node"), counted(graph.num_features, "feature")
+    return f"{graph.name}: {nodes}, {edges}{weighted}, {features}, {labels}"
 
 
 def claim(folder: Path, method: str, graph: Data, seed: int, *, resume: bool, fresh_is_fine: bool = False) -> None:

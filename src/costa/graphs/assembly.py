@@ -78,6 +78,7 @@ def assemble(
     edge_index, edge_weight = undirected(links, len(ids))
 
     if labels is None:
+        _say_if_unlabelled(nodes)
         labels = nodes.text("label") if nodes is not None and "label" in nodes.columns else [""] * len(ids)
     if len(labels) != len(ids):
         raise InputError(f"there are {len(labels)} labels for {len(ids)} nodes; give one for each, empty for none.")
@@ -89,6 +90,17 @@ def assemble(
     data.node_ids = ids
     data.label_names = label_names
     return data
+
+
+def _say_if_unlabelled(nodes: Table | None) -> None:
+    """Warn of a table with columns beside the ids, none of which is ``label``: somebody may have meant one of them."""
+    others = [] if nodes is None else [name for name in nodes.columns if name != "id"]
+    if nodes is not None and others and "label" not in others:
+        logger.warning(
+            "%s has no column 'label', so no node has one; its %s not read. Call the column of the labels 'label'.",
+            nodes.where,
+            f"column {others[0]!r} is" if len(others) == 1 else f"columns {', '.join(map(repr, others))} are",
+        )
 
 
 def table_features(table: Table) -> Features:
@@ -198,6 +210,8 @@ def undirected(links: Links, n: int) -> tuple[Tensor, Tensor | None]:
         edge_index, weight = edge_index[:, weight > 0], weight[weight > 0]
     before = edge_index.size(1)
     edge_index, weight = remove_self_loops(edge_index, weight)
+    if not edge_index.numel():
+        logger.warning("%s joins no two nodes; each vector will come of a node's own features alone.", links.where)
     if edge_index.size(1) < before:
         logger.info("%s: %d self-loops dropped", links.where, before - edge_index.size(1))
     if weight is None:
