@@ -308,7 +308,7 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
     draw.one_of("encoder.layers", (1, 2, 3, 4))
     draw.one_of("encoder.activation", draw.known("encoder.activation"))
     draw.one_of("encoder.norm", draw.known("encoder.norm"))
-    draw.one_of("encoder.steps", (0, 2, 4, 8))
+    draw.one_of("encoder.steps", (0, 2, 4, 8, 16))
     if draw.values.get("encoder.steps"):
         draw.one_of("encoder.kind", draw.known("encoder.kind"))
         draw.between("encoder.teleport", 0.01, 0.5)
