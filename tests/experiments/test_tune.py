@@ -77,7 +77,7 @@ class TestSpace:
                 seen.setdefault(key, set()).add(str(value))
         assert seen["encoder.activation"] >= {"relu", "elu", "prelu"}
         assert seen["encoder.norm"] >= {"none", "batch"}
-        assert seen["encoder.steps"] == {"0", "2", "4", "8"}
+        assert seen["encoder.steps"] == {"0", "2", "4", "8", "16"}
         assert seen["encoder.kind"] == {"gcn", "appnp"}
         assert 0.01 <= min(map(float, seen["encoder.teleport"])) < max(map(float, seen["encoder.teleport"])) <= 0.5
         assert seen["features.scaling"] == {"none", "rows", "standard"}
