@@ -185,6 +185,15 @@ class ProbeResult:
         }
 
 
+def classes_of(y: Tensor) -> Tensor:
+    """The classes that labelled nodes have, rising; a negative number is no label.
+
+    >>> classes_of(torch.tensor([7, -1, 3, 7]))
+    tensor([3, 7])
+    """
+    return y[y >= 0].unique()
+
+
 def too_few(found: Mapping[str, Any]) -> str | None:
     """What to say of an entry of ``probes`` whose classifiers saw fewer than two nodes a class; None of others.
 
@@ -342,7 +351,7 @@ def linear_probes(
             protocol=protocol,
             label_fraction=own_fraction if rule.label_fraction is None else rule.label_fraction,
             trained_on=min(map(len, fit_on)),
-            classes=len(label[label >= 0].unique()),
+            classes=len(classes_of(label)),
             accuracy=Score.of(right, protocol),
             macro_f1=Score.of(f1, protocol),
             validation=Score.of(held_out, protocol),
@@ -504,7 +513,7 @@ def _held_out(part: Split) -> list[tuple[Tensor, Tensor]]:
 
 def _classes(label: Tensor) -> Tensor:
     """The labels as 0 … K − 1, −1 where there is none."""
-    return torch.searchsorted(label[label >= 0].unique(), label).masked_fill(label < 0, -1)
+    return torch.searchsorted(classes_of(label), label).masked_fill(label < 0, -1)
 
 
 def _truth(classes: Tensor, rows: Sequence[Tensor]) -> Tensor:
@@ -592,7 +601,7 @@ def _labels(y: Tensor | np.ndarray | None) -> Tensor:
         kind = str(label.dtype).removeprefix("torch.")
         raise InputError(f"the labels must be one integer a node, not {kind} of shape {tuple(label.shape)}.")
     label = label.long()
-    count = len(label[label >= 0].unique())
+    count = len(classes_of(label))
     if count < 2:
         raise InputError(
             "the graph has no labels, so there is nothing to score embeddings against."

@@ -37,7 +37,7 @@ from costa.floors import floor_scores
 from costa.graphs import load_graph, named_files
 from costa.methods import get_method
 from costa.methods.base import Method
-from costa.probe import ProbeResult, cluster, linear_probe, linear_probes
+from costa.probe import ProbeResult, classes_of, cluster, linear_probe, linear_probes
 from costa.wording import counted
 from costa.writing import locked, replacing
 
@@ -59,7 +59,7 @@ def describe(graph: Data) -> str:
     edges = counted((graph.num_edges - loops) // 2 + loops, "edge")
     weighted = " (weighted)" if graph.get("edge_weight") is not None else ""
     y = graph.get("y")
-    classes = 0 if y is None else int(y[y >= 0].unique().numel())
+    classes = 0 if y is None else len(classes_of(y))
     labels = "1 class" if classes == 1 else f"{classes} classes" if classes else "no labels"
     nodes, features = counted(graph.num_nodes, "node"), counted(graph.num_features, "feature")
     return f"{graph.name}: {nodes}, {edges}{weighted}, {features}, {labels}"
@@ -404,7 +404,7 @@ def probe_graph(
 def is_labelled(graph: Data) -> bool:
     """Whether there are at least two classes among the labels (-1 is no label)."""
     y = graph.get("y")
-    return y is not None and int(y[y >= 0].unique().numel()) > 1
+    return y is not None and len(classes_of(y)) > 1
 
 
 def add_probe(folder: Path, result: ProbeResult) -> None:

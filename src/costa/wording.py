@@ -1,4 +1,7 @@
-"""How numbers of things are said to a person."""
+"""How numbers of things, and names that nothing has, are said to a person."""
+
+import difflib
+from collections.abc import Mapping
 
 
 def counted(number: int, what: str) -> str:
@@ -8,3 +11,13 @@ def counted(number: int, what: str) -> str:
     ('1 seed', '20 seeds', '0 runs', '1,797 nodes')
     """
     return f"{number} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def did_you_mean(given: str, spellings: Mapping[str, str]) -> str:
+    """A question in brackets, for the name whose spelling is near; nothing where none is.
+
+    >>> did_you_mean("Coraa", {"cora": "cora"}), did_you_mean("x", {"cora": "cora"})
+    (" (did you mean 'cora'?)", '')
+    """
+    near = difflib.get_close_matches(given.lower(), spellings, n=1)
+    return f" (did you mean {spellings[near[0]]!r}?)" if near else ""

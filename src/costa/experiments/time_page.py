@@ -1,4 +1,4 @@
-"""What a user gets for a second: the figure of accuracy against the time to train, and its section of ``results.md``.
+"""What a user gets for a second: the figure of accuracy against the time it takes, and its section of ``results.md``.
 
 The accuracy is the main tables'. The seconds are those of ``metrics.json``, from the graph in memory to its vectors, of
 runs that were warmed up and had the device to themselves (:mod:`costa.experiments.grid`): their median, and from the

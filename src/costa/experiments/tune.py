@@ -107,7 +107,7 @@ class Job:
         """How much a trial's classifiers learn from, as :func:`costa.probe.too_few` asks; both numbers have as much."""
         y, protocol = self.graph.y, PROTOCOLS["strict"]
         (split,) = probe.splits(protocol, y, repeats=1)
-        return {"protocol": protocol, "trained_on": len(split.train), "classes": len(y[y >= 0].unique())}
+        return {"protocol": protocol, "trained_on": len(split.train), "classes": len(probe.classes_of(y))}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import re
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from costa.errors import InputError
 from costa.graphs.benchmarks import BENCHMARKS, load_benchmark
+from costa.wording import did_you_mean
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -133,7 +133,6 @@ def named_files(graph: str) -> tuple[str, str | None, str | None]:
 def _unknown(given: str) -> str:
     """The sentence for a graph that is neither a name nor a path, with the nearest name if one is near."""
     spellings = {spelling.lower(): b.name for b in BENCHMARKS for spelling in (b.folder, b.title, b.name)}
-    near = difflib.get_close_matches(given.lower(), spellings, n=1)
-    hint = f" (did you mean {spellings[near[0]]!r}?)" if near else ""
+    hint = did_you_mean(given, spellings)
     names = ", ".join(benchmark.name for benchmark in BENCHMARKS)
     return f"unknown graph {given!r}{hint}: give an existing folder or file, or one of the names {names}."

@@ -78,8 +78,7 @@ def assemble(
     edge_index, edge_weight = undirected(links, len(ids))
 
     if labels is None:
-        _say_if_unlabelled(nodes)
-        labels = nodes.text("label") if nodes is not None and "label" in nodes.columns else [""] * len(ids)
+        labels = [""] * len(ids) if nodes is None else _labels(nodes)
     if len(labels) != len(ids):
         raise InputError(f"there are {len(labels)} labels for {len(ids)} nodes; give one for each, empty for none.")
     y, label_names = encode_labels(labels)
@@ -92,15 +91,18 @@ def assemble(
     return data
 
 
-def _say_if_unlabelled(nodes: Table | None) -> None:
-    """Warn of a table with columns beside the ids, none of which is ``label``: somebody may have meant one of them."""
-    others = [] if nodes is None else [name for name in nodes.columns if name != "id"]
-    if nodes is not None and others and "label" not in others:
+def _labels(nodes: Table) -> list[str]:
+    """The column ``label``; where there is none but others are, somebody may have meant one of them, and is told."""
+    if "label" in nodes.columns:
+        return nodes.text("label")
+    others = [name for name in nodes.columns if name != "id"]
+    if others:
         logger.warning(
             "%s has no column 'label', so no node has one; its %s not read. Call the column of the labels 'label'.",
             nodes.where,
             f"column {others[0]!r} is" if len(others) == 1 else f"columns {', '.join(map(repr, others))} are",
         )
+    return [""] * nodes.rows
 
 
 def table_features(table: Table) -> Features:

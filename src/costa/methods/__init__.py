@@ -6,12 +6,12 @@ Others join from outside the package: by :func:`register` for the process at han
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 from typing import TYPE_CHECKING, TypeVar
 
 from costa.errors import InputError
+from costa.wording import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -60,9 +60,9 @@ def get_method(name: str) -> type[Method]:
     if name in _registered:
         return _registered[name]
     if name not in METHODS:
-        near = difflib.get_close_matches(name.lower(), method_names(), n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise InputError(f"unknown method {name!r}{hint}; there are: {', '.join(method_names())}.")
+        names = method_names()
+        hint = did_you_mean(name, dict(zip(names, names, strict=True)))
+        raise InputError(f"unknown method {name!r}{hint}; there are: {', '.join(names)}.")
     module, _, attribute = METHODS[name].partition(":")
     method: type[Method] = getattr(importlib.import_module(module), attribute)
     return method

@@ -156,7 +156,7 @@ class EncoderMethod(Method):
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
-        """Of one layer none is hidden; without steps there is nowhere to go back from; what is at 0 has no kind."""
+        """Of one layer none is hidden; without steps there is nowhere to go back from; no head has an activation."""
         encoder, idle = settings.encoder, {}
         if hasattr(encoder, "hidden") and encoder.layers == 1:
             idle["encoder.hidden"] = "encoder.layers = 1 leaves no layer before the last"
