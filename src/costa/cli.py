@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -370,6 +370,10 @@ def tune(
         Path | None, typer.Option(help="The file of the study [default: tuning/METHOD-GRAPH.log].")
     ] = None,
     out: Annotated[Path, typer.Option(help="Where tuned/ and strict/METHOD/GRAPH.toml go.")] = Path("tuning"),
+    guide: Annotated[
+        Literal["strict", "tuned"],
+        typer.Option(help="The number that the search follows; led by tuned, it chooses no strict settings."),
+    ] = "strict",
     timeout: Annotated[float | None, typer.Option(min=0, help="Stop after so many seconds.")] = None,
     device: Device = "auto",
     data_dir: DataDir = None,
@@ -388,7 +392,7 @@ def tune(
     until = time.monotonic() + timeout if timeout is not None else float("inf")
     chosen, where = get_method(method), training.resolve_device(device)
     data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir)
-    job = room.Job(data, chosen, where, epochs, seeds, splits, final_splits, until)
+    job = room.Job(data, chosen, where, epochs, seeds, splits, final_splits, until, guide)
     path = study or Path("tuning") / f"{method}-{data.name}.log"
     opened = room.open_study(path, job, starts=try_ or [])
     _say(f"{chosen.title} on {runs.describe(data)}, on {where}")
@@ -396,7 +400,7 @@ def tune(
     _say(f"{path}: {len(room.finished(opened))} of {trials} trials")
     try:
         for ended in room.search(job, opened, trials):
-            _print_trial(ended)
+            _print_trial(ended, job.guide)
         for final in room.judge_finalists(job, opened, finalists, final_seeds):
             judged = f"{final.percent} after {final.epochs} epochs" if final.why is None else final.why
             _say(f"finalist {final.number:<4} {final.preset:<6} {judged}")
@@ -780,10 +784,10 @@ def _say_if_few(probe: dict[str, Any]) -> None:
         _say(f"  Note: {few}.")
 
 
-def _print_trial(ended: Ended) -> None:
+def _print_trial(ended: Ended, guide: str) -> None:
     found = f"given up: {ended.why}"
     if ended.accuracy is not None:
-        found = f"strict validation {100 * ended.accuracy:.1f} after {ended.epochs} epochs"
+        found = f"{guide} validation {100 * ended.accuracy:.1f} after {ended.epochs} epochs"
     best = "" if ended.best is None else f", the best so far {100 * ended.best:.1f}"
     _say(f"trial {ended.number:<4} {found}, {ended.seconds:.1f} s{best}")
 

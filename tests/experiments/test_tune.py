@@ -78,6 +78,7 @@ class TestSpace:
         assert seen["encoder.activation"] >= {"relu", "elu", "prelu"}
         assert seen["encoder.norm"] >= {"none", "batch"}
         assert seen["encoder.steps"] == {"0", "2", "4", "8", "16"}
+        assert seen["encoder.width"] == {"128", "256", "512", "1024", "2048"}
         assert seen["encoder.kind"] == {"gcn", "appnp"}
         assert 0.01 <= min(map(float, seen["encoder.teleport"])) < max(map(float, seen["encoder.teleport"])) <= 0.5
         assert seen["features.scaling"] == {"none", "rows", "standard"}
@@ -286,6 +287,21 @@ class TestSearch:
             ("tuned", 25, 2),
         ]
 
+    def test_led_by_the_other_number_it_chooses_tuned_settings_alone(self, graph, tmp_path, monkeypatch):
+        course = {"strict": [0.5, 0.8, 0.8], "tuned": [0.5, 0.6, 0.9]}
+        job = a_job(graph, epochs=25, guide="tuned")
+        with monkeypatch.context() as patch:
+            patch.setattr(tune, "_accuracies", lambda *arguments, **coarse: course)
+            study, ended = searched(tmp_path / "study.log", job, 1)
+        assert (ended[0].accuracy, ended[0].epochs, ended[0].best) == (0.9, 25, 0.9)
+        (trial,) = tune.finished(study)
+        assert trial.intermediate_values == {10: 0.5, 20: 0.6, 25: 0.9}
+        finals = list(tune.judge_finalists(job, study, 3, 2))
+        assert [(final.preset, final.epochs) for final in finals] == [("tuned", 25)]
+        written = tune.write_presets(job, study, 3, 2, tmp_path)
+        assert written == [tmp_path / "tuned" / "costa-sv" / f"{graph.name}.toml"]
+        assert "random-10-10-80" in written[0].read_text()
+
     @pytest.mark.parametrize("name", UNSCHEDULED)
     def test_a_checkpoint_is_what_training_so_long_gives(self, graph, name):
         job = a_job(graph, name)
@@ -327,6 +343,7 @@ class TestSearch:
             ({"method": get_method("raw")}, "raw is not trained by a loss"),
             ({"seeds": 3}, "was begun with seeds = 1, not 3; go on with that or choose another"),
             ({"epochs": 4}, "was begun with epochs = 3, not 4"),
+            ({"guide": "tuned"}, "was begun with guide = strict, not tuned"),
         ],
     )
     def test_another_job_is_refused(self, graph, tmp_path, change, message):

@@ -3,12 +3,13 @@
 A trial draws settings, trains them with a few tuning seeds and is judged at checkpoints on the way; the best checkpoint
 says for how many epochs. It is judged by two numbers, each a mean validation accuracy over seeds × splits:
 
-- under ``strict-10-10-80``: all that the sampler and the pruner ever see, so that the labels outside its fixed fifth
-  have no part in which settings are tried, kept or chosen;
+- under ``strict-10-10-80``: all that the sampler and the pruner see by default, so that the labels outside its fixed
+  fifth have no part in which settings are tried, kept or chosen;
 - under ``random-10-10-80``: kept beside it, a number from the whole graph's validation nodes.
 
 The best trials by each number are trained again with other tuning seeds, and the best mean of those chooses: the preset
-``strict`` by the first number, ``tuned`` by the second. No test node is ever predicted
+``strict`` by the first number, ``tuned`` by the second. A search that is guided by the second chooses ``tuned`` alone:
+what it tries is no longer a matter of that fifth. No test node is ever predicted
 (:func:`costa.probe.validation_accuracies`), and the seeds that numbers are reported with, 0 to 19, are never used.
 """
 
@@ -47,8 +48,7 @@ FIRST_SEED = 1000
 FINAL_SEED = FIRST_SEED + 100
 """The same for the finalists, who are judged by seeds that did not make them finalists."""
 PROTOCOLS = {"strict": "strict-10-10-80", "tuned": "random-10-10-80"}
-"""The presets that are chosen, each by validation under its protocol; the first is what the sampler sees."""
-GUIDE = next(iter(PROTOCOLS))
+"""The presets that are chosen, each by validation under its protocol."""
 WARM_UP, START_UP = 100, 10
 """Epochs and trials before the pruner speaks."""
 AT_ONCE = 50
@@ -81,6 +81,7 @@ class Job:
         final_splits: Splits that a finalist is judged on. On a small graph few splits rank by luck: with 271 nodes to
             validate on, one split alone has a standard error of two points.
         until: When to stop, on the clock of ``time.monotonic``.
+        guide: The preset whose number the sampler and the pruner see.
     """
 
     graph: Data
@@ -91,6 +92,12 @@ class Job:
     splits: int = 10
     final_splits: int = 20
     until: float = math.inf
+    guide: Literal["strict", "tuned"] = "strict"
+
+    @property
+    def presets(self) -> tuple[str, ...]:
+        """What the search may choose: settings that the whole graph's labels have led to are not strict."""
+        return tuple(PROTOCOLS) if self.guide == "strict" else (self.guide,)
 
     def check(self) -> None:
         """Refuse, before anything is trained, what no trial could be judged on."""
@@ -112,7 +119,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Ended:
-    """A trial that has ended: its strict number and the epochs it is reached after, or ``why`` it has none."""
+    """A trial that has ended: the number that guides and the epochs it is reached after, or ``why`` it has none."""
 
     number: int
     seconds: float
@@ -120,7 +127,7 @@ class Ended:
     epochs: int
     why: str | None
     best: float | None
-    """The best strict number in the study so far."""
+    """The best of that number in the study so far."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +189,7 @@ def open_study(path: Path, job: Job, *, starts: Sequence[Path] = (), seed: int |
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{path} is not a study, or is damaged; choose another --study.") from None
     own = {"epochs": job.epochs, "seeds": job.seeds, "splits": job.splits, "nodes": job.graph.num_nodes}
+    own["guide"] = job.guide
     began = study.user_attrs.get("job")
     if began is None:
         study.set_user_attr("job", own)
@@ -260,7 +268,8 @@ def write_presets(job: Job, study: Study, count: int, seeds: int, out: Path) -> 
     tried, finals = len(finished(study)), _finalists(job, study, count, seeds)
     order = list(flatten(job.method.Settings()))
     paths = []
-    for preset, protocol in PROTOCOLS.items():
+    for preset in job.presets:
+        protocol = PROTOCOLS[preset]
         rivals = [final for final in finals if final.preset == preset]
         best = max(rivals, key=lambda final: final.mean, default=None)
         if best is None or not best.accuracies:
@@ -304,7 +313,7 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
     draw = _Draw(trial, method)
     views = method.views
     draw.one_of("features.scaling", ("none", "rows", "standard"))
-    draw.one_of("encoder.width", (128, 256, 512, 1024))
+    draw.one_of("encoder.width", (128, 256, 512, 1024, 2048))
     draw.one_of("encoder.layers", (1, 2, 3, 4))
     draw.one_of("encoder.activation", draw.known("encoder.activation"))
     draw.one_of("encoder.norm", draw.known("encoder.norm"))
@@ -430,7 +439,7 @@ def _try(job: Job, trial: Trial) -> tuple[float, int]:
     """Train and judge one trial's settings; its two numbers and their epochs become its attributes.
 
     Returns:
-        The strict number and its epochs.
+        The number that guides and its epochs.
     """
     values = sample(trial, job.method, job.graph)
     trial.set_user_attr("settings", values)
@@ -451,13 +460,13 @@ def _try(job: Job, trial: Trial) -> tuple[float, int]:
                 # of equals the fewest epochs
                 if accuracy > best[preset][0]:
                     best[preset] = (accuracy, place)
-            trial.report(means[GUIDE], place)
+            trial.report(means[job.guide], place)
         waiting.clear()
         if epochs < job.epochs and trial.should_prune():
             raise _optuna().TrialPruned
     for preset, (accuracy, epochs) in best.items():
         trial.set_user_attr(preset, {"accuracy": accuracy, "epochs": epochs})
-    return best[GUIDE]
+    return best[job.guide]
 
 
 def _vectors(
@@ -572,7 +581,7 @@ def _finalists(job: Job, study: Study, count: int, seeds: int) -> list[Final]:
     """The best trials by each number, with what is known of them."""
     known = study.user_attrs
     finals = []
-    for preset in PROTOCOLS:
+    for preset in job.presets:
         ranked = sorted(_complete(study), key=lambda trial: (-trial.user_attrs[preset]["accuracy"], trial.number))
         for trial in ranked[:count]:
             result = known.get(_final_key(preset, trial.number, seeds, job.final_splits), [])
