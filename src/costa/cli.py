@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -371,8 +371,8 @@ def tune(
     ] = None,
     out: Annotated[Path, typer.Option(help="Where tuned/ and strict/METHOD/GRAPH.toml go.")] = Path("tuning"),
     guide: Annotated[
-        Literal["strict", "tuned"],
-        typer.Option(help="The number that the search follows; led by tuned, it chooses no strict settings."),
+        str,
+        typer.Option(help="The number that the search follows: strict, or tuned, which chooses no strict settings."),
     ] = "strict",
     timeout: Annotated[float | None, typer.Option(min=0, help="Stop after so many seconds.")] = None,
     device: Device = "auto",

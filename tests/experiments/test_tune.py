@@ -344,6 +344,7 @@ class TestSearch:
             ({"seeds": 3}, "was begun with seeds = 1, not 3; go on with that or choose another"),
             ({"epochs": 4}, "was begun with epochs = 3, not 4"),
             ({"guide": "tuned"}, "was begun with guide = strict, not tuned"),
+            ({"guide": "test"}, "is guided by strict or tuned, not by 'test'"),
         ],
     )
     def test_another_job_is_refused(self, graph, tmp_path, change, message):

@@ -92,7 +92,7 @@ class Job:
     splits: int = 10
     final_splits: int = 20
     until: float = math.inf
-    guide: Literal["strict", "tuned"] = "strict"
+    guide: str = "strict"
 
     @property
     def presets(self) -> tuple[str, ...]:
@@ -101,6 +101,8 @@ class Job:
 
     def check(self) -> None:
         """Refuse, before anything is trained, what no trial could be judged on."""
+        if self.guide not in PROTOCOLS:
+            raise InputError(f"a search is guided by {' or '.join(PROTOCOLS)}, not by {self.guide!r}.")
         if not issubclass(self.method, GradientMethod):
             raise InputError(f"{self.method.name} is not trained by a loss: nothing to tune; choose another --method.")
         if not runs.is_labelled(self.graph):
