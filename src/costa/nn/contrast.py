@@ -8,8 +8,9 @@ both of the roles that a pair plays: with lse_i = log(e^{off_i} + e^{p_i}),
     τ·∂/∂u_i = Σ_j (e^{s_ij − lse_i} + e^{s_ij − lse_j})·v_j − (what the positive loses)·v_i.
 
 On CUDA the tiles live in registers (:mod:`costa.nn.kernels.contrast`) or, where the rows are wide, are cuBLAS's
-(:mod:`costa.nn.kernels.wide`); elsewhere they are slices of TILE entries. The written-out form, which the tests compare
-them with, is in :mod:`costa.nn.losses`.
+(:mod:`costa.nn.kernels.wide`); elsewhere they are slices of TILE entries, and where rows are contrasted with each other,
+s being symmetric, of its upper half alone. The written-out form, which the tests compare them with, is in
+:mod:`costa.nn.losses`.
 
 PyTorch's ``linear_cross_entropy`` (from 2.13 on) and the fused cross-entropies of other packages do one direction of
 :func:`across`, without the backward pass that both directions share; none leaves out a diagonal, or rows.
@@ -151,30 +152,33 @@ class _Tiles:
         """log Σ_j e^{s_ij} over the columns that count; −∞ where there is none."""
         if self.fused:
             return self._fused("logsumexp", q, k)
-        lse = []
-        for rows in self._slices(q):
-            s = self._scores(q, k, rows)
-            if self._bounded:
-                lse.append(s.sub_(1 / self.tau).exp_().sum(-1).log_().add_(1 / self.tau))
-            else:
-                lse.append(s.logsumexp(-1))
-        return torch.cat(lse, -1)
+        if self._bounded:
+            total = q.new_zeros(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
+            for rows, columns in self._slices(q, k):
+                e = self._scores(q, k, rows, columns).sub_(1 / self.tau).exp_()
+                total[..., rows] += e.sum(-1, dtype=total.dtype)
+                if q is k:
+                    total[..., rows.stop :] += e[..., rows.stop - rows.start :].sum(-2, dtype=total.dtype)
+            return total.log_().add_(1 / self.tau).to(q.dtype)
+        return torch.cat([self._scores(q, k, rows, slice(0, None)).logsumexp(-1) for rows, _ in self._slices(q, k)], -1)
 
     def weighted_sum(self, q: Tensor, k: Tensor, a: Tensor, b: Tensor) -> Tensor:
         """Σ_j (e^{s_ij − a_i} + e^{s_ij − b_j})·k_j over the columns that count, 0 for the rows that do not."""
         if self.fused:
             return self._fused("weighted_sum", q, k, a, b)
         a, b = a[..., None], b[..., None]
-        out = []
-        for rows in self._slices(q):
-            s = self._scores(q, k, rows)
+        total = torch.zeros_like(q)
+        for rows, columns in self._slices(q, k):
+            s = self._scores(q, k, rows, columns)
+            own, other = a[..., rows, :], b[..., columns, :].mT
             if self._bounded:
-                weight = (1 / self.tau - a[..., rows, :]).exp() + (1 / self.tau - b).exp().mT
+                weight = (1 / self.tau - own).exp() + (1 / self.tau - other).exp()
                 weight.mul_(s.sub_(1 / self.tau).exp_())
             else:
-                weight = (s - a[..., rows, :]).exp_() + (s - b.mT).exp_()
-            out.append(weight @ k)
-        total = torch.cat(out, -2)
+                weight = (s - own).exp_() + (s - other).exp_()
+            total[..., rows, :] += weight @ k[..., columns, :]
+            if q is k:
+                total[..., rows.stop :, :] += weight[..., rows.stop - rows.start :].mT @ q[..., rows, :]
         return total if self.mask is None else torch.where(self.mask[..., None], total, 0)
 
     @property
@@ -182,16 +186,26 @@ class _Tiles:
         """Rows of length one have s ≤ 1/τ; where e^{−2/τ} is far from underflow, that bound replaces the maximum."""
         return 2 / self.tau < 60
 
-    def _scores(self, q: Tensor, k: Tensor, rows: slice) -> Tensor:
-        s = (q[..., rows, :] / self.tau) @ k.mT
+    def _scores(self, q: Tensor, k: Tensor, rows: slice, columns: slice) -> Tensor:
+        s = (q[..., rows, :] / self.tau) @ k[..., columns, :].mT
         for shift in {0, self.half, -self.half}:
-            s.diagonal(rows.start + shift, -2, -1).fill_(-math.inf)
-        return s if self.mask is None else s.masked_fill_(~self.mask[..., None, :], -math.inf)
+            s.diagonal(rows.start - columns.start + shift, -2, -1).fill_(-math.inf)
+        if self.mask is not None:
+            # as a row, too: where Q is K, it is a column of the tile's other half
+            s.masked_fill_(~self.mask[..., None, columns], -math.inf).masked_fill_(
+                ~self.mask[..., rows, None], -math.inf
+            )
+        return s
 
-    def _slices(self, q: Tensor) -> list[slice]:
-        k = q.shape[-2]
-        step = max(1, TILE // (k * q.shape[:-2].numel()))
-        return [slice(first, min(first + step, k)) for first in range(0, k, step)]
+    def _slices(self, q: Tensor, k: Tensor) -> list[tuple[slice, slice]]:
+        """The rows and columns of each tile: all columns or, where Q is K, those from its first row on.
+
+        Then s is symmetric, and what is right of the tile's diagonal block stands for what is below it.
+        """
+        count = q.shape[-2]
+        step = max(1, TILE // (count * q.shape[:-2].numel()))
+        starts = range(0, count, step)
+        return [(slice(first, min(first + step, count)), slice(first if q is k else 0, count)) for first in starts]
 
     def _fused(self, name: str, q: Tensor, k: Tensor, *lse: Tensor) -> Tensor:
         from costa.nn.kernels import contrast, wide
