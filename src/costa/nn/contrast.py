@@ -8,9 +8,9 @@ both of the roles that a pair plays: with lse_i = log(e^{off_i} + e^{p_i}),
     τ·∂/∂u_i = Σ_j (e^{s_ij − lse_i} + e^{s_ij − lse_j})·v_j − (what the positive loses)·v_i.
 
 On CUDA the tiles live in registers (:mod:`costa.nn.kernels.contrast`) or, where the rows are wide, are cuBLAS's
-(:mod:`costa.nn.kernels.wide`); elsewhere they are slices of TILE entries, and where rows are contrasted with each other,
-s being symmetric, of its upper half alone. The written-out form, which the tests compare them with, is in
-:mod:`costa.nn.losses`.
+(:mod:`costa.nn.kernels.wide`). Elsewhere they are slices of TILE entries and, where rows are contrasted with each
+other, cover only the upper half of s, which is symmetric. The written-out form, which the tests compare them with, is
+in :mod:`costa.nn.losses`.
 
 PyTorch's ``linear_cross_entropy`` (from 2.13 on) and the fused cross-entropies of other packages do one direction of
 :func:`across`, without the backward pass that both directions share; none leaves out a diagonal, or rows.
