@@ -8,9 +8,9 @@ both of the roles that a pair plays: with lse_i = log(e^{off_i} + e^{p_i}),
     τ·∂/∂u_i = Σ_j (e^{s_ij − lse_i} + e^{s_ij − lse_j})·v_j − (what the positive loses)·v_i.
 
 On CUDA the tiles live in registers (:mod:`costa.nn.kernels.contrast`) or, where the rows are wide, are cuBLAS's
-(:mod:`costa.nn.kernels.wide`). Elsewhere they are slices of TILE entries and, where rows are contrasted with each
-other, cover only the upper half of s, which is symmetric. The written-out form, which the tests compare them with, is
-in :mod:`costa.nn.losses`.
+(:mod:`costa.nn.kernels.wide`). Elsewhere they are slices of TILE entries, each made once for the sums over its rows and
+those over its columns; where rows are contrasted with each other, only in the upper half of s, which is symmetric. The
+written-out form, which the tests compare them with, is in :mod:`costa.nn.losses`.
 
 PyTorch's ``linear_cross_entropy`` (from 2.13 on) and the fused cross-entropies of other packages do one direction of
 :func:`across`, without the backward pass that both directions share; none leaves out a diagonal, or rows.
@@ -30,6 +30,8 @@ from costa.nn import kernels
 
 TILE = 2**20
 """Similarities that exist at a time, off the GPU's kernels: 4 MiB of float32."""
+SYMMETRIC_TILES = 4
+"""At the least, of a symmetric s: one alone would be made in full. More gained nothing on a CPU."""
 WIDEST = 512
 """Columns of the widest rows whose tiles are made in registers."""
 
@@ -76,7 +78,7 @@ class _Within(torch.autograd.Function):
     def forward(ctx: Any, z: Tensor, tau: float, mask: Tensor | None, half: int, own: bool) -> Tensor:
         tiles = _Tiles(z, tau, mask, half)
         rows = tiles.rows(z)
-        off = tiles.logsumexp(rows, rows)
+        off, _ = tiles.logsumexps(rows, rows)
         if own:
             off = torch.logaddexp(off, torch.full_like(off, 1 / tau))
         positive = (z * z.roll(half, -2)).sum(-1) / tau if half else torch.full_like(off, 1 / tau)
@@ -90,7 +92,7 @@ class _Within(torch.autograd.Function):
         z, rows, off, positive = ctx.saved_tensors
         tiles, half = ctx.tiles, ctx.tiles.half
         lse = torch.logaddexp(off, positive)
-        to_z = tiles.weighted_sum(rows, rows, lse, lse)
+        to_z, _ = tiles.weighted_sums(rows, rows, lse, lse)
         if half:
             lost = tiles.counted(torch.sigmoid(off - positive))
             to_z = to_z - (lost + lost.roll(half, -1))[..., None] * z.roll(half, -2)
@@ -105,7 +107,7 @@ class _Across(torch.autograd.Function):
         tiles = _Tiles(u, tau, mask)
         positive = (u * v).sum(-1) / tau
         rows_u, rows_v = tiles.rows(u), tiles.rows(v)
-        of_u, of_v = tiles.logsumexp(rows_u, rows_v), tiles.logsumexp(rows_v, rows_u)
+        of_u, of_v = tiles.logsumexps(rows_u, rows_v)
         ctx.save_for_backward(u, v, rows_u, rows_v, of_u, of_v, positive)
         ctx.tiles = tiles
         return tiles.total(F.softplus(of_u - positive) + F.softplus(of_v - positive))
@@ -117,10 +119,9 @@ class _Across(torch.autograd.Function):
         tiles = ctx.tiles
         lost = tiles.counted(torch.sigmoid(of_u - positive) + torch.sigmoid(of_v - positive))[..., None]
         a, b = torch.logaddexp(of_u, positive), torch.logaddexp(of_v, positive)
+        to_u, to_v = tiles.weighted_sums(rows_u, rows_v, a, b)
         slope = tiles.slope(grads[0])
-        to_u = (tiles.weighted_sum(rows_u, rows_v, a, b) - lost * v) * slope
-        to_v = (tiles.weighted_sum(rows_v, rows_u, b, a) - lost * u) * slope
-        return to_u, to_v, None, None
+        return (to_u - lost * v) * slope, (to_v - lost * u) * slope, None, None
 
 
 class _Tiles:
@@ -148,38 +149,53 @@ class _Tiles:
         """The rows as the tiles are made of them: float16 for tensor cores, else as they are."""
         return z.half() if self.fused else z
 
-    def logsumexp(self, q: Tensor, k: Tensor) -> Tensor:
-        """log Σ_j e^{s_ij} over the columns that count; −∞ where there is none."""
+    def logsumexps(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """log Σ_j e^{s_ij} for each row i of Q and log Σ_i e^{s_ij} for each row j of K; −∞ where nothing counts."""
         if self.fused:
-            return self._fused("logsumexp", q, k)
-        if self._bounded:
-            total = q.new_zeros(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
-            for rows, columns in self._slices(q, k):
-                e = self._scores(q, k, rows, columns).sub_(1 / self.tau).exp_()
-                total[..., rows] += e.sum(-1, dtype=total.dtype)
-                if q is k:
-                    total[..., rows.stop :] += e[..., rows.stop - rows.start :].sum(-2, dtype=total.dtype)
-            return total.log_().add_(1 / self.tau).to(q.dtype)
-        return torch.cat([self._scores(q, k, rows, slice(0, None)).logsumexp(-1) for rows, _ in self._slices(q, k)], -1)
+            of_q = self._fused("logsumexp", q, k)
+            return of_q, of_q if q is k else self._fused("logsumexp", k, q)
+        bound = 1 / self.tau
+        # of half precision the sum of many tiles would lose too much
+        wide = torch.promote_types(q.dtype, torch.float32)
+        of_q = q.new_full(q.shape[:-1], 0 if self._bounded else -math.inf, dtype=wide)
+        of_k = of_q if q is k else of_q.clone()
+        for rows, columns, again in self._slices(q, k):
+            s = self._scores(q, k, rows, columns)
+            rest = slice(again.start - columns.start, None)
+            if self._bounded:
+                e = s.sub_(bound).exp_()
+                of_q[..., rows] += e.sum(-1, dtype=wide)
+                of_k[..., again] += e[..., rest].sum(-2, dtype=wide)
+            else:
+                of_q[..., rows] = torch.logaddexp(of_q[..., rows], s.logsumexp(-1))
+                of_k[..., again] = torch.logaddexp(of_k[..., again], s[..., rest].logsumexp(-2))
+        of_q, of_k = ((x.log() + bound if self._bounded else x).to(q.dtype) for x in (of_q, of_k))
+        return of_q, of_k
 
-    def weighted_sum(self, q: Tensor, k: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        """Σ_j (e^{s_ij − a_i} + e^{s_ij − b_j})·k_j over the columns that count, 0 for the rows that do not."""
+    def weighted_sums(self, q: Tensor, k: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        """Σ_j w_ij·k_j for each row i of Q and Σ_i w_ij·q_i for each row j of K.
+
+        The weight w_ij is e^{s_ij − a_i} + e^{s_ij − b_j}. Both are over what counts, and 0 for the rows that do
+        not. Where Q is K, ``a`` and ``b`` must be equal.
+        """
         if self.fused:
-            return self._fused("weighted_sum", q, k, a, b)
+            to_q = self._fused("weighted_sum", q, k, a, b)
+            return to_q, to_q if q is k else self._fused("weighted_sum", k, q, b, a)
+        bound = 1 / self.tau
         a, b = a[..., None], b[..., None]
-        total = torch.zeros_like(q)
-        for rows, columns in self._slices(q, k):
+        to_q = torch.zeros_like(q)
+        to_k = to_q if q is k else torch.zeros_like(k)
+        for rows, columns, again in self._slices(q, k):
             s = self._scores(q, k, rows, columns)
             own, other = a[..., rows, :], b[..., columns, :].mT
             if self._bounded:
-                weight = (1 / self.tau - own).exp() + (1 / self.tau - other).exp()
-                weight.mul_(s.sub_(1 / self.tau).exp_())
+                weight = (bound - own).exp() + (bound - other).exp()
+                weight.mul_(s.sub_(bound).exp_())
             else:
                 weight = (s - own).exp_() + (s - other).exp_()
-            total[..., rows, :] += weight @ k[..., columns, :]
-            if q is k:
-                total[..., rows.stop :, :] += weight[..., rows.stop - rows.start :].mT @ q[..., rows, :]
-        return total if self.mask is None else torch.where(self.mask[..., None], total, 0)
+            to_q[..., rows, :] += weight @ k[..., columns, :]
+            to_k[..., again, :] += weight[..., again.start - columns.start :].mT @ q[..., rows, :]
+        return to_q, to_k
 
     @property
     def _bounded(self) -> bool:
@@ -191,21 +207,22 @@ class _Tiles:
         for shift in {0, self.half, -self.half}:
             s.diagonal(rows.start - columns.start + shift, -2, -1).fill_(-math.inf)
         if self.mask is not None:
-            # as a row, too: where Q is K, it is a column of the tile's other half
-            s.masked_fill_(~self.mask[..., None, columns], -math.inf).masked_fill_(
-                ~self.mask[..., rows, None], -math.inf
-            )
+            for leave_out in (~self.mask[..., None, columns], ~self.mask[..., rows, None]):
+                s.masked_fill_(leave_out, -math.inf)
         return s
 
-    def _slices(self, q: Tensor, k: Tensor) -> list[tuple[slice, slice]]:
-        """The rows and columns of each tile: all columns or, where Q is K, those from its first row on.
+    def _slices(self, q: Tensor, k: Tensor) -> list[tuple[slice, slice, slice]]:
+        """Of each tile its rows, its columns, and those of the columns whose own sums over rows it adds to.
 
-        Then s is symmetric, and what is right of the tile's diagonal block stands for what is below it.
+        Where Q is K, s is symmetric: a tile begins at its first row's diagonal, and what is right of its diagonal block
+        stands for what is below it, too.
         """
-        count = q.shape[-2]
+        count, same = q.shape[-2], q is k
         step = max(1, TILE // (count * q.shape[:-2].numel()))
-        starts = range(0, count, step)
-        return [(slice(first, min(first + step, count)), slice(first if q is k else 0, count)) for first in starts]
+        if same:
+            step = min(step, math.ceil(count / SYMMETRIC_TILES))
+        rows = [slice(first, min(first + step, count)) for first in range(0, count, step)]
+        return [(own, slice(own.start * same, count), slice(own.stop * same, count)) for own in rows]
 
     def _fused(self, name: str, q: Tensor, k: Tensor, *lse: Tensor) -> Tensor:
         from costa.nn.kernels import contrast, wide
