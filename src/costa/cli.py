@@ -366,6 +366,12 @@ def tune(
     try_: Annotated[
         list[Path] | None, typer.Option("--try", metavar="FILE", help="A TOML file of settings to try first.")
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Keep one setting, such as encoder.width=128, and search the others."
+        ),
+    ] = None,
     study: Annotated[
         Path | None, typer.Option(help="The file of the study [default: tuning/METHOD-GRAPH.log].")
     ] = None,
@@ -384,7 +390,7 @@ def tune(
     come out, for --config: tuned, by validation on random splits, and strict, by validation inside the fixed fifth of
     strict-10-10-80.
     """
-    from costa import runs, training
+    from costa import runs, settings, training
     from costa.experiments import tune as room
     from costa.graphs import load_graph, name_files
     from costa.methods import get_method
@@ -392,7 +398,8 @@ def tune(
     until = time.monotonic() + timeout if timeout is not None else float("inf")
     chosen, where = get_method(method), training.resolve_device(device)
     data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir)
-    job = room.Job(data, chosen, where, epochs, seeds, splits, final_splits, until, guide)
+    given = settings.parse_assignments(set_ or [])
+    job = room.Job(data, chosen, where, epochs, seeds, splits, final_splits, until, guide, given)
     path = study or Path("tuning") / f"{method}-{data.name}.log"
     opened = room.open_study(path, job, starts=try_ or [])
     _say(f"{chosen.title} on {runs.describe(data)}, on {where}")

@@ -3,6 +3,7 @@
 import math
 import sys
 import tomllib
+from pathlib import Path
 from types import SimpleNamespace
 
 import optuna
@@ -91,6 +92,26 @@ class TestSpace:
             assert all(len(rate.split(",")) == 2 for rate in seen["augment.mask_rate"])
         assert 0.1 <= min(map(float, seen["loss.tau"])) < 0.2
         assert 4 < max(map(float, seen["loss.tau"])) <= 5
+
+    def test_what_is_kept_is_not_drawn(self, graph):
+        chosen = get_method("costa-mv")
+        kept = {"encoder.width": 96, "sketch.ratio": 2.5, "sketch.noise_std": 0.1, "augment.edge_rate": [0.0, 0.0]}
+        kept |= {"augment.mask_rate": [0.0, 0.0], "sketch.density": 0.3}
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        kinds = set()
+        for _ in range(40):
+            trial = study.ask()
+            values = tune.sample(trial, chosen, graph, kept)
+            kinds.add(values["sketch.kind"])
+            # a density is of use to one kind alone, a centrality where something is dropped
+            idle = {"sketch.density"} if values["sketch.kind"] != "sparse" else set()
+            assert {key: values.get(key) for key in kept} == kept | dict.fromkeys(idle)
+            assert "augment.centrality" not in values
+            assert not any(name.startswith(key) for name in trial.params for key in kept)
+            presets.resolve(chosen, graph, preset="none", given=values, epochs=5)
+        assert len(kinds) == 4
+        rates = {"augment.edge_rate": [0.3, 0.0]}
+        assert "augment.centrality" in tune.sample(study.ask(), chosen, graph, rates | {"augment.mask_rate": [0, 0]})
 
     @pytest.mark.parametrize("nodes", [50, 8193, 10_000, 34_493, 1_000_000])
     def test_a_large_graph_has_no_more_rows_than_the_most(self, nodes):
@@ -345,6 +366,9 @@ class TestSearch:
             ({"epochs": 4}, "was begun with epochs = 3, not 4"),
             ({"guide": "tuned"}, "was begun with guide = strict, not tuned"),
             ({"guide": "test"}, "is guided by strict or tuned, not by 'test'"),
+            ({"given": {"loss.tau": "0.5"}}, r"was begun with set = {}, not {'loss.tau': 0.5}"),
+            ({"given": {"loss.tua": "0.5"}}, r"unknown setting 'loss.tua' \(--set\); did you mean loss.tau"),
+            ({"given": {"train.epochs": "50"}}, "the search chooses train.epochs; --epochs says the most"),
         ],
     )
     def test_another_job_is_refused(self, graph, tmp_path, change, message):
@@ -515,6 +539,20 @@ class TestCommand:
         trained = costa("train", own_graph, "--config", lines[-1], "--out", "run", "--no-probe")
         assert trained.code == 0, trained.err
         assert "tuning/tuned/costa-sv/friends.toml" in trained.out
+
+    def test_a_setting_that_is_set_is_kept(self, costa, own_graph, tmp_path):
+        options = ("--method", "costa-mv", "--epochs", 2, "--seeds", 1, "--splits", 2, "--finalists", 1)
+        options += ("--final-seeds", 1, "--study", tmp_path / "s.log", "--out", tmp_path / "out", "--trials", 2)
+        kept = ("--set", "encoder.width=12", "--set", "augment.edge_rate=0.3,0.55")
+        result = costa("tune", own_graph, *options, *kept)
+        assert result.code == 0, result.err
+        for path in result.out.splitlines()[-2:]:
+            text = Path(path).read_text(encoding="utf-8")
+            assert tomllib.loads(text)["encoder"]["width"] == 12
+            assert tomllib.loads(text)["augment"]["edge_rate"] == [0.3, 0.55]
+            assert "trials that kept encoder.width, augment.edge_rate. Untested" in text.replace("\n# ", " ")
+        assert "2 of 2 trials" in costa("tune", own_graph, *options, *kept).out
+        assert "begun with set" in costa("tune", own_graph, *options).err
 
     def test_no_finalists_and_no_time_write_no_settings(self, costa, own_graph, tmp_path):
         options = ("--epochs", 2, "--seeds", 1, "--splits", 1, "--study", tmp_path / "s.log", "--out", tmp_path / "out")

@@ -22,7 +22,7 @@ import textwrap
 import time
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -36,7 +36,7 @@ from costa.errors import InputError, is_out_of_memory
 from costa.experiments.presets import resolve
 from costa.methods.base import GradientMethod, Method
 from costa.methods.costa import MOST_ROWS
-from costa.settings import flatten
+from costa.settings import flatten, merge
 from costa.wording import counted
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class Job:
             validate on, one split alone has a standard error of two points.
         until: When to stop, on the clock of ``time.monotonic``.
         guide: The preset whose number the sampler and the pruner see.
+        given: Settings that are not searched, and their values, which may be text as ``--set`` has it.
     """
 
     graph: Data
@@ -93,11 +94,19 @@ class Job:
     final_splits: int = 20
     until: float = math.inf
     guide: str = "strict"
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def presets(self) -> tuple[str, ...]:
         """What the search may choose: settings that the whole graph's labels have led to are not strict."""
         return tuple(PROTOCOLS) if self.guide == "strict" else (self.guide,)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What is given, read as the settings' own kinds."""
+        merged = flatten(merge(self.method.Settings, [("--set", self.given)])[0])
+        # a rate for each view as the search draws them and as a journal keeps them
+        return {key: list(value) if isinstance(value := merged[key], tuple) else value for key in self.given}
 
     def check(self) -> None:
         """Refuse, before anything is trained, what no trial could be judged on."""
@@ -111,6 +120,8 @@ class Job:
             )
         for protocol in PROTOCOLS.values():
             probe.splits(protocol, self.graph.y, repeats=1)
+        if "train.epochs" in self.given:
+            raise InputError("the search chooses train.epochs; --epochs says the most.")
 
     def size(self) -> dict[str, Any]:
         """How much a trial's classifiers learn from, as :func:`costa.probe.too_few` asks; both numbers have as much."""
@@ -191,7 +202,7 @@ def open_study(path: Path, job: Job, *, starts: Sequence[Path] = (), seed: int |
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{path} is not a study, or is damaged; choose another --study.") from None
     own = {"epochs": job.epochs, "seeds": job.seeds, "splits": job.splits, "nodes": job.graph.num_nodes}
-    own["guide"] = job.guide
+    own |= {"guide": job.guide, "set": job.kept}
     began = study.user_attrs.get("job")
     if began is None:
         study.set_user_attr("job", own)
@@ -282,9 +293,10 @@ def write_presets(job: Job, study: Study, count: int, seeds: int, out: Path) -> 
         values = values | {"train.epochs": best.epochs}
         used = f"tuning seeds {FINAL_SEED} … {FINAL_SEED + seeds - 1}" if seeds > 1 else f"tuning seed {FINAL_SEED}"
         among = f"the best of {len(rivals)} finalists" if len(rivals) > 1 else "the one finalist"
+        kept = f" that kept {', '.join(job.kept)}" if job.kept else ""
         comment = (
             f"Chosen by validation accuracy ({protocol}, {used} × {job.final_splits} splits): {best.percent}"
-            f"{' over the seeds' if seeds > 1 else ''}, {among} of {counted(tried, 'trial')}."
+            f"{' over the seeds' if seeds > 1 else ''}, {among} of {counted(tried, 'trial')}{kept}."
             " Untested: reported numbers use other seeds."
         )
         lines = [f"# {line}" for line in textwrap.wrap(comment, 116)]
@@ -307,12 +319,13 @@ def checkpoints(limit: int) -> list[int]:
     return [place for place in places if place < limit] + [limit]
 
 
-def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
+def sample(trial: Trial, method: type[Method], graph: Data, kept: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Settings for a trial, by dotted key: of all that is searched, what the method has and the other values leave use.
 
-    Numbers are rounded to three digits before they are tried: what is written down is what was trained.
+    Numbers are rounded to three digits before they are tried: what is written down is what was trained. Settings to be
+    kept are not drawn, and are left out of a trial whose other values leave them no use.
     """
-    draw = _Draw(trial, method)
+    draw = _Draw(trial, method, kept or {})
     views = method.views
     draw.one_of("features.scaling", ("none", "rows", "standard"))
     draw.one_of("encoder.width", (128, 256, 512, 1024, 2048))
@@ -350,17 +363,18 @@ def sample(trial: Trial, method: type[Method], graph: Data) -> dict[str, Any]:
         draw.between(f"loss.{part}", 0.1, 2.0)
     draw.between("train.lr", 1e-4, 1e-2)
     draw.between("train.weight_decay", 1e-6, 5e-2)
-    return draw.values
+    idle = method.unused(merge(method.Settings, [("search", draw.values)])[0]) if kept else {}
+    return {key: value for key, value in draw.values.items() if key not in idle}
 
 
 class _Draw:
-    """Draws the settings of one trial; a key that the method does not have is passed over."""
+    """Draws the settings of one trial; a key that the method does not have, or that is to be kept, is passed over."""
 
-    def __init__(self, trial: Trial, method: type[Method]) -> None:
+    def __init__(self, trial: Trial, method: type[Method], kept: Mapping[str, Any]) -> None:
         self.trial = trial
         self.defaults = method.Settings()
         self.keys = flatten(self.defaults)
-        self.values: dict[str, Any] = {}
+        self.values = dict(kept)
 
     def known(self, key: str) -> Sequence[Any]:
         """All values that the settings allow."""
@@ -371,20 +385,24 @@ class _Draw:
         assert typing.get_origin(kind) is Literal
         return typing.get_args(kind)
 
+    def is_open(self, key: str) -> bool:
+        """Whether the method has the key and nothing has decided its value."""
+        return key in self.keys and key not in self.values
+
     def one_of(self, key: str, choices: Sequence[Any]) -> None:
         """One of the choices; a single one is taken as it is."""
-        if key in self.keys:
+        if self.is_open(key):
             self.values[key] = self.trial.suggest_categorical(key, choices) if len(choices) > 1 else choices[0]
 
     def between(self, key: str, low: float, high: float) -> None:
         """A number, its logarithm uniform."""
-        if key in self.keys:
+        if self.is_open(key):
             self.values[key] = _three_digits(self.trial.suggest_float(key, low, high, log=True))
 
     def rates(self, key: str, views: int) -> float:
         """A rate for each view, 0 … 0.8 in steps of 0.1; returns their sum."""
-        if key not in self.keys:
-            return 0.0
+        if not self.is_open(key):
+            return sum(self.values.get(key, ()))
         names = [f"{key}.{view + 1}" for view in range(views)]
         rates = [round(self.trial.suggest_float(name, 0.0, 0.8, step=0.1), 1) for name in names]
         self.values[key] = rates if views > 1 else rates[0]
@@ -416,7 +434,7 @@ def _searched(job: Job, values: Any) -> dict[str, Any]:
         rates = value if isinstance(value, tuple) else ()
         wanted |= {f"{key}.{view + 1}": rates[min(view, len(rates) - 1)] for view in range(2) if rates} or {key: value}
     kept = _Wanted(wanted)
-    sample(typing.cast("Trial", kept), job.method, job.graph)
+    sample(typing.cast("Trial", kept), job.method, job.graph, job.kept)
     return kept.kept
 
 
@@ -443,7 +461,7 @@ def _try(job: Job, trial: Trial) -> tuple[float, int]:
     Returns:
         The number that guides and its epochs.
     """
-    values = sample(trial, job.method, job.graph)
+    values = sample(trial, job.method, job.graph, job.kept)
     trial.set_user_attr("settings", values)
     best = dict.fromkeys(PROTOCOLS, (-1.0, 0))
     waiting: list[tuple[int, list[Tensor]]] = []
