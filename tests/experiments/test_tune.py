@@ -553,6 +553,9 @@ class TestCommand:
             assert "trials that kept encoder.width, augment.edge_rate. Untested" in text.replace("\n# ", " ")
         assert "2 of 2 trials" in costa("tune", own_graph, *options, *kept).out
         assert "begun with set" in costa("tune", own_graph, *options).err
+        misspelt = costa("tune", own_graph, "--set", "encoder.widht=12", "--study", tmp_path / "other.log")
+        assert "did you mean encoder.width" in misspelt.err
+        assert not (tmp_path / "other.log").exists()
 
     def test_no_finalists_and_no_time_write_no_settings(self, costa, own_graph, tmp_path):
         options = ("--epochs", 2, "--seeds", 1, "--splits", 1, "--study", tmp_path / "s.log", "--out", tmp_path / "out")

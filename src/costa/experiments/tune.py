@@ -120,7 +120,8 @@ class Job:
             )
         for protocol in PROTOCOLS.values():
             probe.splits(protocol, self.graph.y, repeats=1)
-        if "train.epochs" in self.given:
+        # reading what is kept refuses settings that the method does not have
+        if "train.epochs" in self.kept:
             raise InputError("the search chooses train.epochs; --epochs says the most.")
 
     def size(self) -> dict[str, Any]:
@@ -363,7 +364,7 @@ def sample(trial: Trial, method: type[Method], graph: Data, kept: Mapping[str, A
         draw.between(f"loss.{part}", 0.1, 2.0)
     draw.between("train.lr", 1e-4, 1e-2)
     draw.between("train.weight_decay", 1e-6, 5e-2)
-    idle = method.unused(merge(method.Settings, [("search", draw.values)])[0]) if kept else {}
+    idle = method.unused(merge(method.Settings, [("search", draw.values)])[0])
     return {key: value for key, value in draw.values.items() if key not in idle}
 
 
