@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from costa.augment import make_sketch, philox, projection
 from costa.augment.features import Draw
-from costa.augment.projection import Buckets, Dense, ImplicitDense, ImplicitSparse
+from costa.augment.projection import Buckets, Dense, ImplicitDense, ImplicitSparse, most_occupied
 
 KINDS = ["gaussian", "rademacher", "sparse"]
 FLOAT64 = torch.empty(0, dtype=torch.float64)
@@ -161,3 +161,49 @@ def test_stacked_buckets_are_each_of_them_alone() -> None:
         assert torch.equal(p.occupied[index], alone.occupied)
         assert torch.equal(alone.occupied, (alone.dense() != 0).any(1))
         assert torch.equal(p.product(h)[index], alone.product(h[index]))
+
+
+def buckets(k: int, *shape: int, seed: int = 0) -> Buckets:
+    generator = torch.Generator().manual_seed(seed)
+    signs = torch.randint(2, shape, generator=generator).double() * 2 - 1
+    return Buckets(torch.randint(k, shape, generator=generator), signs, k)
+
+
+@pytest.mark.parametrize(("k", "n"), [(300, 300), (400, 200), (150, 160)])
+def test_packed_buckets_are_the_occupied_rows_in_their_order(k: int, n: int) -> None:
+    stack = buckets(k, 3, n)
+    packed = stack.packed()
+    assert packed.shape == (most_occupied(k, n), n)
+    assert packed.shape[0] < k
+    for index, (entries, filled, fewer) in enumerate(zip(stack.dense(), stack.occupied, packed.dense(), strict=True)):
+        count = int(filled.sum())
+        assert torch.equal(fewer[:count], entries[filled])
+        assert not fewer[count:].any()
+        assert torch.equal(packed.occupied[index], (fewer != 0).any(1))
+        alone = Buckets(stack.buckets[index], stack.signs[index], k)
+        assert torch.equal(alone.packed().dense(), fewer)
+
+
+def test_what_has_hardly_an_empty_row_is_not_packed() -> None:
+    full = buckets(20, 300)
+    assert full.packed() is full
+    for kind in KINDS:
+        p = implicit(kind, 3, 12, 40)
+        assert p.packed() is p
+
+
+@pytest.mark.parametrize(("k", "n"), [(200, 200), (1000, 1000), (3000, 1000), (2000, 4000)])
+def test_no_draw_occupies_more_rows_than_its_bound(k: int, n: int) -> None:
+    counts = torch.tensor([int(buckets(k, n, seed=seed).occupied.sum()) for seed in range(200)]).double()
+    bound = most_occupied(k, n)
+    assert counts.max() < bound < k
+    # four √k is generous: at least eight standard deviations of what is seen
+    assert bound - counts.mean() > 8 * counts.std()
+
+
+def test_beyond_the_bound_the_last_rows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = buckets(50, 80)
+    monkeypatch.setattr(projection, "most_occupied", lambda k, n: 10)
+    packed, rows = p.packed().dense(), p.dense()[p.occupied]
+    assert torch.equal(packed[:9], rows[:9])
+    assert torch.equal(packed[9], rows[9:].sum(0))

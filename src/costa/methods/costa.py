@@ -169,6 +169,7 @@ class Costa(Augmenting):
         inputs = self.inputs(graph)
         hidden = [self.encode_view(inputs, view) for view in range(self.views)]
         draw = self.sketch.draw(hidden[0].detach(), self.generator)
+        draw = draw if self.plain else draw.packed()
         z = [self.head(h_tilde) for h_tilde in draw.apply_all(hidden)]
         u, v, tau, rows = z[0], z[-1], self.contrast.tau, draw.occupied
         if self.contrast.kind == "self":
