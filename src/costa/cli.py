@@ -623,6 +623,7 @@ def _fill(target: list[str], request: Request, device: str, jobs: int | None, da
     except KeyboardInterrupt:
         _say(f"Stopped after {done} of {total} runs. They are in {request.results}; the same command goes on.")
         raise typer.Exit(130) from None
+    _say(f"{counted(done - failed, 'run')} in {_duration(time.perf_counter() - began)}")
     return failed
 
 

@@ -149,6 +149,20 @@ def test_rivals_are_compared_split_by_split(add, tmp_path):
     assert "seed" not in rows["Raw features"][0]
 
 
+def test_a_second_time_is_compared_with_the_first_seed_by_seed(add, tmp_path):
+    for preset, gains in (("tuned", (0.01, 0.03)), ("strict", (0.0, -0.02))):
+        cell = Cell("costa-mv", "cora", preset)
+        for seed, gain in enumerate(gains):
+            add(tmp_path, cell, seed, accuracy=0.7)
+            add(tmp_path, paper.again(cell), seed, accuracy=0.7 + gain)
+    rows = {tuple(line[:2]): line[2:] for line in cells(pages.again(tmp_path, 2))[2:]}
+    assert rows["COSTA, two views", "ours"][:2] == ["+2.00 ± 1.00", "not measured"]
+    assert rows["COSTA, two views", "ours, strict"][0] == "−1.00 ± 1.00"
+    # none are published for PubMed, nor for one view
+    assert rows["COSTA, two views", "published settings"][1:3] == ["not measured", ""]
+    assert ("COSTA, one view", "published settings") not in rows
+
+
 def test_a_difference_is_that_of_runs_with_one_seed(add, tmp_path):
     first, second = Cell("costa-sv", "cora", "none"), Cell("costa-sv", "cora", "none", (("loss.tau", 0.3),))
     assert pages.difference(first, second, tmp_path, 4) == "not measured"

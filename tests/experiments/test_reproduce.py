@@ -1,6 +1,7 @@
 import csv
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,7 @@ class TestRequests:
             "table-citation": set(paper.CITATION),
             "table-overview": set(paper.MEASURED),
             "table-rivals": set(paper.MEASURED),
+            "table-again": set(paper.MEASURED),
             "table-sketches": {"cora", "citeseer"},
             "table-ablation": {"cora", "citeseer"},
             "table-differences": set(paper.CITATION),
@@ -75,6 +77,14 @@ class TestRequests:
             "fig-counterexample": set(),
             "performance": set(),
         }
+
+    def test_a_second_time_is_the_same_cells_in_a_store_of_their_own(self):
+        first = reproduce.cells(["table-main", "table-citation"], Request(methods=["costa-sv", "costa-mv"]))
+        second = reproduce.cells(["table-again"], Request())
+        assert {(cell.method, cell.dataset, cell.preset) for cell in second} == {
+            (cell.method, cell.dataset, cell.preset) for cell in first
+        }
+        assert {cell.root(Path("results")) for cell in second} == {Path("results/experiments/again")}
 
     def test_datasets_and_methods_restrict_it(self):
         some = reproduce.cells(["table-main", "fig-ratio"], Request(datasets=["wikics"], methods=["costa-sv"]))
@@ -105,7 +115,8 @@ class TestCommand:
         assert lines[1].startswith("1/4  costa-sv (none) on cora, sketch.kind sparse, sketch.density 0.1")
         assert "seed 0, " in lines[1]
         assert " left" in lines[1]
-        assert [line.rsplit(".")[-1] for line in lines[5:]] == ["svg", "png", "csv"]
+        assert lines[5].startswith("4 runs in ")
+        assert [line.rsplit(".")[-1] for line in lines[6:]] == ["svg", "png", "csv"]
         store = tmp_path / "results" / "experiments" / "density" / "costa-sv" / "cora.jsonl"
         before = store.read_text()
         assert [json.loads(line)["seed"] for line in before.splitlines()] == [0, 1, 0, 1]
@@ -131,7 +142,8 @@ class TestCommand:
         lines = result.out.splitlines()
         assert lines[2].startswith("2/2  costa-sv (none) on cora, sketch.kind sparse, sketch.density 0.2,")
         assert lines[2].endswith(" could not be run: it cannot be. 0 s left")
-        assert [line.rsplit(".")[-1] for line in lines[3:]] == ["svg", "png", "csv"]
+        assert lines[3].startswith("1 run in ")
+        assert [line.rsplit(".")[-1] for line in lines[4:]] == ["svg", "png", "csv"]
 
     def test_times_are_taken_once_then_drawn(self, small, costa, tmp_path):
         arguments = (
@@ -143,7 +155,8 @@ class TestCommand:
         lines = result.out.splitlines()
         assert lines[0] == "4 cells, 7 runs to make"  # raw has one for its accuracy, and two for its time
         assert [", alone" in line for line in lines[1:8]] == [False] * 3 + [True] * 4
-        assert [line.rsplit(".")[-1] for line in lines[8:]] == ["svg", "png", "csv"]
+        assert lines[8].startswith("7 runs in ")
+        assert [line.rsplit(".")[-1] for line in lines[9:]] == ["svg", "png", "csv"]
         rows = csv.DictReader((tmp_path / "docs" / "figures" / "fig-time.csv").open())
         assert [row["method"] for row in rows if row["timings"] == "2"] == ["raw", "untrained"]
         assert costa(*arguments).out.splitlines()[0] == "4 cells, 0 runs to make: all are in the store"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +120,16 @@ def untrained_cell(method: str, dataset: str) -> Cell | None:
     chosen, idle = settings.flatten(merged), get_method(method).unused(merged)
     shared = [key for key in settings.flatten(get_method("untrained").Settings()) if key not in idle]
     return Cell("untrained", dataset, given=tuple((key, chosen[key]) for key in shared if chosen[key] != "auto"))
+
+
+def again_cells(datasets: Sequence[str]) -> list[Cell]:
+    """Both variants of COSTA in their main table, made a second time into a store of their own."""
+    return [again(cell) for cell in main_cells(datasets) if cell.method in FAMILIES["COSTA"]]
+
+
+def again(cell: Cell) -> Cell:
+    """The same, run a second time."""
+    return replace(cell, experiment="again")
 
 
 def timed_cell(method: str, dataset: str) -> Cell:

@@ -156,6 +156,12 @@ def _overview_cells(request: Request) -> list[Cell]:
     return [Cell(method, dataset) for dataset in _columns(request, paper.MEASURED) for method in paper.METHODS]
 
 
+def _again_cells(request: Request) -> list[Cell]:
+    from costa.experiments import paper
+
+    return paper.again_cells(_columns(request, paper.MEASURED))
+
+
 def _sketch_cells(request: Request) -> list[Cell]:
     from costa.experiments import paper
 
@@ -269,6 +275,11 @@ TARGETS = {
         "every method less COSTA with two views, split by split, into docs/results.md",
         _page("table-rivals"),
         _overview_cells,
+    ),
+    "table-again": Target(
+        "the rows of COSTA in both main tables, made a second time, less the first, into docs/results.md",
+        _page("table-again"),
+        _again_cells,
     ),
     "table-sketches": Target(
         "noise, SVD, selection and projection in one view, into docs/results.md", _page("table-sketches"), _sketch_cells
