@@ -197,7 +197,17 @@ def difference(first: Cell, second: Cell, results: Path, seeds: int, protocol: s
         return NOT_MEASURED
     error = f" ± {statistics.stdev(points) / math.sqrt(len(points)):.2f}" if len(points) > 1 else ""
     note = f" ({counted(len(points), 'seed')})" if len(points) < seeds else ""
-    return f"{statistics.mean(points):+.2f}".replace("-", "−") + error + note
+    return signed(statistics.mean(points)) + error + note
+
+
+def signed(points: float) -> str:
+    """Two digits and a sign, unless they are zero.
+
+    >>> signed(0.412), signed(-1.5), signed(-0.004)
+    ('+0.41', '−1.50', '0.00')
+    """
+    text = f"{points:+.2f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 
 def differences(results: Path, seeds: int) -> str:
