@@ -256,7 +256,10 @@ def finish(
     np.save(folder / EMBEDDINGS, z.numpy())
     if job.graph.get("node_ids") is not None:
         write_vectors(folder / _table_name(), z.numpy(), job.graph.node_ids)
-    alive = health.status(z)
+    memory = _peak_memory(job.device)
+    # where it was trained: the spectrum of a thousand columns takes a CPU seconds
+    vectors = z.to(job.device)
+    alive = health.status(vectors)
     metrics = {
         "schema": SCHEMA,
         "method": job.method,
@@ -267,11 +270,11 @@ def finish(
         "seconds": outcome.seconds,
         "embed_seconds": embed_seconds,
         "trained_together": together,
-        "peak_memory_bytes": _peak_memory(job.device),
+        "peak_memory_bytes": memory,
         "device": torch.cuda.get_device_name(job.device) if job.device.type == "cuda" else "cpu",
         "commit": commit(),
         "versions": versions(),
-        "health": health.measure(z),
+        "health": health.measure(vectors),
         "probes": [],
         "clustering": None,
         "floor": None,
