@@ -91,18 +91,28 @@ def test_plain_is_the_same_loss_and_gradient(graph, kind, loss):
 
 @pytest.mark.parametrize("loss", ["cross", "both", "self"])
 def test_plain_is_the_same_where_the_fast_form_leaves_out_empty_rows(graph, loss):
-    values = {"sketch__kind": "countsketch", "sketch__k": 100}
-    draw = build("costa-mv", graph, **values).sketch.draw(torch.zeros(60, 1))
-    assert draw.packed().shape == (60, 60)
-    compare_with_plain(graph, loss, **values)
+    compare_with_plain(graph, loss, rows=(60, 100), sketch__kind="countsketch", sketch__k=100)
+    # E has as many rows as P, so all are kept
+    noise = {"sketch__noise_std": 0.1}
+    compare_with_plain(graph, loss, rows=(100, 100), sketch__kind="countsketch", sketch__k=100, **noise)
 
 
-def compare_with_plain(graph, loss, **values):
+def test_of_as_many_rows_as_nodes_a_part_is_contrasted():
+    graph = planted_partition(1000, 3, 20, seed=0)
+    compare_with_plain(graph, "cross", rows=(759, 1000), sketch__kind="countsketch", sketch__ratio=1.0)
+
+
+def compare_with_plain(graph, loss, rows=None, **values):
+    """The loss and its gradient, both ways; ``rows`` are those that reach the head."""
     values |= {"augment__edge_rate": 0.3, "augment__mask_rate": 0.2, "loss__kind": loss, "encoder__activation": "elu"}
     name = "costa-sv" if loss == "self" else "costa-mv"
     fast, plain = build(name, graph, **values), build(name, graph, **values, train__kernels="plain")
     assert plain.sketch.stored or values["sketch__kind"] == "none"  # which has no P
+    seen = []
+    for method in (fast, plain):
+        method.head.register_forward_hook(lambda head, given, out: seen.append(out.shape[0]))
     losses = [method.loss(graph) for method in (fast, plain)]
+    assert rows is None or seen == [count for count in rows for _ in range(fast.views)]
     torch.testing.assert_close(*losses, rtol=1e-5, atol=1e-5)
     gradients = [
         torch.autograd.grad(each, method.encoder.layers[0].weight)[0]

@@ -22,7 +22,8 @@ A sketch is used in one of two ways.
   hold no non-zero*. Those rows of PH are exactly zero, and a loss that scales rows to length one would give them a
   gradient of 1e12. How many rows come back varies from call to call for ``sparse`` and ``countsketch``.
 * ``draw = sketch.draw(h)``, then ``draw.apply(h)`` returns all k rows, and ``draw.occupied`` is the mask of the rows
-  to count in the loss (``None``: all of them). The shape is the same in every call.
+  to count in the loss (``None``: all of them). The shape is the same in every call. ``draw.packed()`` is the same with
+  fewer of the others.
 
 Example:
     >>> import torch
@@ -96,10 +97,12 @@ class Draw:
         return self._p.occupied
 
     def packed(self) -> Draw:
-        """The same draw with fewer rows that do not count, for a loss that costs k²; as many in every call.
+        """The same draw with fewer of the rows that do not count, for a loss that costs k².
 
-        The rows that count keep their order. A CountSketch with as many rows as nodes keeps two thirds of them. Of the
-        other sketches, whose rows are hardly ever empty, all stay; and with ``noise_std > 0``, as E has k rows.
+        How many are left depends on k and n alone; those that count keep their order. A CountSketch with as many rows
+        as nodes keeps two thirds of them on a large graph and all below 125 nodes. Of the other sketches all stay
+        (which rows of a ``sparse`` P are empty is known only once it is drawn), and so they do with ``noise_std > 0``,
+        where E has k rows.
         """
         if self._noise_std > 0:
             return self

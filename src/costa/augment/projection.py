@@ -40,7 +40,7 @@ class Projection(ABC):
         return None
 
     def packed(self) -> Projection:
-        """P with fewer rows that are empty, or with all of them where they cannot be told without looking at P."""
+        """P with fewer empty rows, the same number in every draw; P itself where that takes too much to know."""
         return self
 
     @abstractmethod
@@ -292,17 +292,17 @@ class Buckets(Projection):
 
 
 def most_occupied(k: int, n: int) -> int:
-    """How many of k rows n entries occupy at the most, each put into a row drawn uniformly.
+    """How many of k rows are occupied by n entries, each put into a row drawn uniformly: a bound that no draw exceeds.
 
-    In the mean k·(1 − (1 − 1/k)ⁿ). That a row is occupied makes it less likely that another one is, so that their
-    number obeys Hoeffding's bound as if they were independent: t = 4√k above the mean has a probability below
-    e^{−2t²/k} = e⁻³².
+    The mean is k·(1 − (1 − 1/k)ⁿ). Which rows are occupied is negatively associated (Dubhashi and Ranjan, 1998), so
+    their number obeys Hoeffding's bound e^{−2t²/k}; and it changes by at most one with each of n independent entries,
+    so it obeys McDiarmid's, e^{−2t²/n}. At t = 4·√min(k, n) that is e⁻³².
 
     >>> most_occupied(13_752, 13_752), most_occupied(64, 13_752)
     (9163, 64)
     """
     expected = k * (1 - (1 - 1 / k) ** n)
-    return min(k, n, math.ceil(expected + 4 * math.sqrt(k)))
+    return min(k, n, math.ceil(expected + 4 * math.sqrt(min(k, n))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,8 @@ class Costa(Augmenting):
         scaling: What is done to X first.
         augment: Rates of the graph augmentation of each view.
         loss: Which contrast, and τ.
-        plain: Write the similarities out: with a sketch that is ``stored``, what the fast form is tested against.
+        plain: Write the similarities out, those of empty rows too: with a sketch that is ``stored``, what the fast form
+            is tested against.
     """
 
     paper = "Zhang et al., COSTA: Covariance-Preserving Feature Augmentation for Graph Contrastive Learning, KDD"
