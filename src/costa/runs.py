@@ -82,7 +82,10 @@ def claim(folder: Path, method: str, graph: Data, seed: int, *, resume: bool, fr
         if (found["method"], found["dataset"], found["seed"]) != (method, graph.name, seed):
             raise InputError(f"{folder} already holds another run ({what}); choose another --out.")
         if not resume:
-            raise InputError(f"{folder} already holds this run ({what}); choose another --out, or --resume it.")
+            remedy = "choose another --out, or --resume it"
+            if has_ended(folder):
+                remedy = f"it has ended, and `costa report {folder}` shows it; to train anew choose another --out"
+            raise InputError(f"{folder} already holds this run ({what}); {remedy}.")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} exists and is not a run of costa; choose another --out.")
     elif resume and not fresh_is_fine:
@@ -256,10 +259,7 @@ def finish(
     np.save(folder / EMBEDDINGS, z.numpy())
     if job.graph.get("node_ids") is not None:
         write_vectors(folder / _table_name(), z.numpy(), job.graph.node_ids)
-    memory = _peak_memory(job.device)
-    # where it was trained: the spectrum of a thousand columns takes a CPU seconds
-    vectors = z.to(job.device)
-    alive = health.status(vectors)
+    alive = health.status(z)
     metrics = {
         "schema": SCHEMA,
         "method": job.method,
@@ -270,11 +270,11 @@ def finish(
         "seconds": outcome.seconds,
         "embed_seconds": embed_seconds,
         "trained_together": together,
-        "peak_memory_bytes": memory,
+        "peak_memory_bytes": _peak_memory(job.device),
         "device": torch.cuda.get_device_name(job.device) if job.device.type == "cuda" else "cpu",
         "commit": commit(),
         "versions": versions(),
-        "health": health.measure(vectors),
+        "health": health.measure(z, job.device),
         "probes": [],
         "clustering": None,
         "floor": None,
