@@ -38,8 +38,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Node embeddings without labels: COSTA contrasts sketches of a graph neural network's features.",
-    epilog="Start with `costa demo`, then `costa train cora`. GRAPH is a name from `costa datasets`, or a folder with"
-    " edges.csv and features.npy|csv (names win: ./cora is the folder); or name files by --edges, --features, --nodes.",
+    epilog="Start with `costa demo`, then `costa train cora --preset none`. GRAPH is a name from `costa datasets`, or a"
+    " folder with edges.csv and features.npy|csv (names win: ./cora is the folder); or name files by --edges,"
+    " --features, --nodes.",
 )
 
 GraphArgument = Annotated[
@@ -141,7 +142,7 @@ def demo(
     _say(f"\nPage      {out / room.REPORT}   (open it in a browser)")
     _say(f"Picture   {out / room.PICTURE}\nNumbers   {out / room.RESULTS}")
     _say(f"Models    {out}/digits-*/   (try: costa probe {out / room.REPORTED})")
-    _say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora --method costa-mv --preset none")
+    _say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora --preset none")
 
 
 @app.command(short_help="Learn vectors for a graph's nodes.")
@@ -585,7 +586,7 @@ def reproduce(
 
 
 def _fill(target: list[str], request: Request, device: str, jobs: int | None, data_dir: Path | None) -> int:
-    """Train what the targets lack; a line for each task that has ended, with what is left.
+    """Train what the targets lack; a line for each task that has ended, with what is left, and how long it took.
 
     Returns:
         How many runs could not be made.
@@ -600,7 +601,8 @@ def _fill(target: list[str], request: Request, device: str, jobs: int | None, da
 
     work = grid.missing(wanted, request.results, request.seeds)
     total = sum(len(seeds) for _, seeds in work)
-    _say(f"{len(wanted)} cells, {total} runs to make" + ("" if work else ": all are in the store"))
+    to_make = f"{counted(len(wanted), 'cell')}, {counted(total, 'run')} to make"
+    _say(to_make if work else f"{to_make}: all are in the store")
     if not work:
         return 0
     where = training.resolve_device(device)
@@ -623,7 +625,8 @@ def _fill(target: list[str], request: Request, device: str, jobs: int | None, da
     except KeyboardInterrupt:
         _say(f"Stopped after {done} of {total} runs. They are in {request.results}; the same command goes on.")
         raise typer.Exit(130) from None
-    _say(f"{counted(done - failed, 'run')} in {_duration(time.perf_counter() - began)}")
+    if done > failed:
+        _say(f"{counted(done - failed, 'run')} in {_duration(time.perf_counter() - began)}")
     return failed
 
 
@@ -645,7 +648,7 @@ def _ending(collected: list[dict[str, Any]]) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Time left, in words that a glance takes in.
+    """A time, in words that a glance takes in.
 
     >>> _duration(40), _duration(170), _duration(9000)
     ('40 s', '3 min', '2.5 h')
@@ -709,11 +712,11 @@ def _progress(label: str, settings: Any) -> Iterator[Report | None]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("loss {task.fields[loss]:.4f}  {task.fields[rate]:.1f} epochs/s"),
+        TextColumn("{task.fields[pace]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task(label, total=settings.epochs, loss=float("nan"), rate=0.0)
+        task = progress.add_task(label, total=settings.epochs, pace="")
         began = time.perf_counter()
         first: int | None = None
 
@@ -722,7 +725,7 @@ def _progress(label: str, settings: Any) -> Iterator[Report | None]:
             if first is None or done < first:
                 began, first = time.perf_counter(), done
             rate = (done - first) / max(time.perf_counter() - began, 1e-9)
-            progress.update(task, completed=done, loss=loss, rate=rate)
+            progress.update(task, completed=done, pace=f"loss {loss:.4f}  {rate:.1f} epochs/s")
 
         yield report
 

@@ -1,4 +1,4 @@
-"""How numbers of things, and names that nothing has, are said to a person."""
+"""How numbers of things, differences, and names that nothing has, are said to a person."""
 
 import difflib
 from collections.abc import Mapping
@@ -11,6 +11,16 @@ def counted(number: int, what: str) -> str:
     ('1 seed', '20 seeds', '0 runs', '1,797 nodes')
     """
     return f"{number} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def signed(difference: float) -> str:
+    """Two digits and a sign, unless they are zero.
+
+    >>> signed(0.412), signed(-1.5), signed(-0.004)
+    ('+0.41', '−1.50', '0.00')
+    """
+    text = f"{difference:+.2f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 
 def did_you_mean(given: str, spellings: Mapping[str, str]) -> str:

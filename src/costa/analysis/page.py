@@ -14,6 +14,7 @@ from typing import Any
 from costa.analysis import figures, study, toy
 from costa.experiments import paper
 from costa.experiments.tables import fill, markdown
+from costa.wording import signed
 
 PRINTED = {
     "cora": "54",
@@ -78,7 +79,7 @@ def length_table(results: Path) -> str:
         for same in zip(*(line["by_degree"] for line in lines if line["encoder"] == encoder), strict=True):
             first = [encoder, same[0]["degree"], f"{same[0]['nodes']:,}"]
             rows.append([*first, *(f"{figures.mean(row[name] for row in same):.3f}" for name in columns)])
-            rows[-1].append(f"{figures.mean(row['between'] for row in same):+.2f}")
+            rows[-1].append(signed(statistics.mean(row["between"] for row in same)))
     header = ["encoder", "degree", "nodes", *(f"‖m̄‖/‖x‖, {name}" for name in study.LENGTHS)]
     return markdown([*header, *(f"cos(m̄, x), {name}" for name in study.LENGTHS), "cos(edges, attributes)"], rows)
 
@@ -165,7 +166,7 @@ def _quartiles(found: Iterable[Any], digits: int) -> str:
 
 def _spread(found: Iterable[float | None]) -> str:
     real = [value for value in found if value is not None]
-    return f"{statistics.mean(real):+.2f}{_deviation(real, 2)}" if real else "–"
+    return f"{signed(statistics.mean(real))}{_deviation(real, 2)}" if real else "–"
 
 
 def _deviation(values: Iterable[float], digits: int) -> str:

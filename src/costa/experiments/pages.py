@@ -17,7 +17,7 @@ from costa.experiments.grid import Cell
 from costa.experiments.tables import fill, markdown
 from costa.floors import FLOORS
 from costa.methods import get_method
-from costa.wording import counted
+from costa.wording import counted, signed
 
 DEFAULT, STRICT = "random-10-10-80", "strict-10-10-80"
 NOT_MEASURED = "not measured"
@@ -200,16 +200,6 @@ def difference(first: Cell, second: Cell, results: Path, seeds: int, protocol: s
     return signed(statistics.mean(points)) + error + note
 
 
-def signed(points: float) -> str:
-    """Two digits and a sign, unless they are zero.
-
-    >>> signed(0.412), signed(-1.5), signed(-0.004)
-    ('+0.41', '−1.50', '0.00')
-    """
-    text = f"{points:+.2f}"
-    return text[1:] if float(text) == 0 else text.replace("-", "−")
-
-
 def differences(results: Path, seeds: int) -> str:
     """What the ablations compare, pair by pair."""
     compared = {dataset: paper.comparisons(dataset) for dataset in paper.CITATION}
@@ -222,22 +212,20 @@ def differences(results: Path, seeds: int) -> str:
 
 def again(results: Path, seeds: int) -> str:
     """The rows of COSTA in the main tables, made a second time, less the first."""
+    repeated = set(paper.repeated_cells(paper.MEASURED))
+    own = {preset: (label, protocol) for label, preset, protocol in reversed(OURS)}
 
-    def less_the_first(cell: Cell, protocol: str) -> str:
-        if cell.dataset not in presets.published(cell.preset, cell.method):
-            return ""
-        return difference(paper.again(cell), cell, results, seeds, protocol)
+    def less_the_first(cell: Cell) -> str:
+        protocol = own[cell.preset][1]
+        return difference(paper.again(cell), cell, results, seeds, protocol) if cell in repeated else ""
 
     rows = [
-        [
-            get_method(name).title,
-            label,
-            *(less_the_first(Cell(name, data, preset), protocol) for data in paper.MEASURED),
-        ]
+        (get_method(name).title, own[preset][0], [less_the_first(Cell(name, data, preset)) for data in paper.MEASURED])
         for name in paper.FAMILIES["COSTA"]
-        for label, preset, protocol in (OURS[0], OURS[1], OURS[-1])
+        for preset in ("tuned", "strict", "paper")
     ]
-    return markdown(["", "", *map(paper.title_of, paper.MEASURED)], [row for row in rows if any(row[2:])])
+    body = [[title, *said_once(label, cells, seeds)] for title, label, cells in rows if any(cells)]
+    return markdown(["method", "", *map(paper.title_of, paper.MEASURED)], body)
 
 
 TABLES: dict[str, Callable[[Path, int], str]] = {

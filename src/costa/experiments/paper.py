@@ -122,13 +122,13 @@ def untrained_cell(method: str, dataset: str) -> Cell | None:
     return Cell("untrained", dataset, given=tuple((key, chosen[key]) for key in shared if chosen[key] != "auto"))
 
 
-def again_cells(datasets: Sequence[str]) -> list[Cell]:
-    """Both variants of COSTA in their main table, made a second time into a store of their own."""
-    return [again(cell) for cell in main_cells(datasets) if cell.method in FAMILIES["COSTA"]]
+def repeated_cells(datasets: Sequence[str]) -> list[Cell]:
+    """What is run twice: both variants of COSTA in the main tables."""
+    return [cell for cell in main_cells(datasets) if cell.method in FAMILIES["COSTA"]]
 
 
 def again(cell: Cell) -> Cell:
-    """The same, run a second time."""
+    """The same a second time, in a store of its own."""
     return replace(cell, experiment="again")
 
 

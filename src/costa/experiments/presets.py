@@ -21,6 +21,7 @@ from torch_geometric.data import Data
 from costa.errors import InputError
 from costa.methods.base import Method
 from costa.settings import Layer, merge, nested_to_flat
+from costa.wording import did_you_mean
 
 PRESETS = ("tuned", "strict", "paper", "none")
 FROM_GRAPH = ("features.scaling", "sketch.ratio")
@@ -102,7 +103,8 @@ def load_preset(name: str, method: str, dataset: str) -> dict[str, Any] | None:
     700
     """
     if name not in PRESETS:
-        raise InputError(f"unknown preset {name!r}; there are {', '.join(PRESETS)}.")
+        hint = did_you_mean(name, {preset: preset for preset in PRESETS})
+        raise InputError(f"unknown preset {name!r}{hint}; there are {', '.join(PRESETS)}.")
     if dataset not in published(name, method):
         return None
     if name in CHOSEN:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from costa.errors import InputError
+from costa.wording import did_you_mean
 
 if TYPE_CHECKING:
     import torch
@@ -76,18 +77,24 @@ def check(names: Sequence[str], request: Request) -> None:
     for kind, given in (("target", names), ("dataset", request.datasets), ("method", request.methods)):
         for name in given:
             if name not in known[kind]:
-                raise InputError(f"unknown {kind} {name!r}; there are: {', '.join(known[kind])}.")
+                hint = did_you_mean(name, {other: other for other in known[kind]})
+                raise InputError(f"unknown {kind} {name!r}{hint}; there are: {', '.join(known[kind])}.")
 
 
 def cells(names: Sequence[str], request: Request) -> list[Cell]:
-    """The cells of the targets, restricted to what is asked for; those of one dataset follow each other."""
+    """The cells of the targets, restricted to what is asked for; those of one dataset follow each other.
+
+    Raises:
+        InputError: A name is unknown, or the targets have cells, but none of what is asked for.
+    """
     check(names, request)
-    found = [
-        cell
-        for name in names
-        for cell in TARGETS[name].cells(request)
-        if not request.methods or cell.method in request.methods
-    ]
+    asked = [cell for name in names for cell in TARGETS[name].cells(request)]
+    found = [cell for cell in asked if not request.methods or cell.method in request.methods]
+    own = asked or [cell for name in names for cell in TARGETS[name].cells(Request())]
+    if own and not found:
+        has = ", ".join(dict.fromkeys(cell.method if asked else cell.dataset for cell in own))
+        lacks = ", ".join(request.methods if asked else request.datasets)
+        raise InputError(f"{', '.join(names)}: there is nothing of {lacks}; there is of: {has}.")
     order = list(dict.fromkeys(cell.dataset for cell in found))
     return sorted(dict.fromkeys(found), key=lambda cell: order.index(cell.dataset))
 
@@ -159,7 +166,8 @@ def _overview_cells(request: Request) -> list[Cell]:
 def _again_cells(request: Request) -> list[Cell]:
     from costa.experiments import paper
 
-    return paper.again_cells(_columns(request, paper.MEASURED))
+    repeated = paper.repeated_cells(_columns(request, paper.MEASURED))
+    return [*repeated, *map(paper.again, repeated)]
 
 
 def _sketch_cells(request: Request) -> list[Cell]:
@@ -277,7 +285,7 @@ TARGETS = {
         _overview_cells,
     ),
     "table-again": Target(
-        "the rows of COSTA in both main tables, made a second time, less the first, into docs/results.md",
+        "COSTA in both main tables, a second time less the first, into docs/results.md",
         _page("table-again"),
         _again_cells,
     ),

@@ -14,6 +14,7 @@ from typing import Any
 
 from costa.errors import InputError
 from costa.experiments import store
+from costa.wording import signed
 
 KERNELS = ("cora", "citeseer", "amazon-photo")
 SEEDS = 5
@@ -124,7 +125,7 @@ def kernels(results: Path) -> str:
         for method in ("costa-sv", "costa-mv"):
             forms = _accuracies(results, "kernels", method, dataset, "train.kernels", ("plain", "fast"))
             difference = statistics.mean(forms["fast"]) - statistics.mean(forms["plain"])
-            rows.append([dataset, method, *map(_spread, forms.values()), f"{difference:+.2f}"])
+            rows.append([dataset, method, *map(_spread, forms.values()), signed(difference)])
     return markdown(["dataset", "method", "plain path", "fast path", "difference"], rows)
 
 
