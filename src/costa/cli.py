@@ -495,7 +495,9 @@ def bounds(
     data = load_graph(graph, data_dir=data_dir)
     h = room.features_of(data, where, raw=raw, run=run)
     found = room.survey(h, sketch or ["gaussian"], k or [64, 256, 1024], eps)
-    _say(f"{data.name}: n = {found.nodes:,}, d = {found.columns:,}, effective rank {found.effective_rank:.1f}")
+    whose = "its features" if raw else f"the vectors of {run}" if run else "the vectors of an untrained encoder"
+    size = f"n = {found.nodes:,}, d = {found.columns:,}, effective rank {found.effective_rank:.1f}"
+    _say(f"{data.name}, {whose}: {size}")
     _say(f"largest eigenvalue: {found.largest:.3f} of the trace, which is the error of a sketch that is zero\n")
     table = Table(box=None)
     for column in ("sketch", "k", "draws", "median", "95% below", "lemma, 95%", "proved, 95%"):

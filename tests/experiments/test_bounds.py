@@ -181,7 +181,7 @@ class TestCommand:
         result = costa("bounds", "digits", "--raw", "--k", 16, "--k", 32, "--sketch", "selection", "--device", "cpu")
         assert result.code == 0, result.err
         lines = result.out.splitlines()
-        assert lines[0].startswith("digits: n = 1,797, d = 64, effective rank ")
+        assert lines[0].startswith("digits, its features: n = 1,797, d = 64, effective rank ")
         rows = [line.split() for line in lines if line.strip().startswith("selection")]
         assert [row[1] for row in rows] == ["16", "32"]
         assert all(float(row[3]) < float(row[4]) < float(row[6]) < float(row[5]) for row in rows)

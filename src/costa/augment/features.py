@@ -407,9 +407,9 @@ class SVDSketch(Sketch):
         n, d = h.shape
         most = min(n, d)
         if k > most:
-            asked = f"k={self.k}" if self.k is not None else f"ratio={self.ratio} (k={k})"
+            asked = f"k={k}" if self.k is not None else f"the k={k} of ratio={self.ratio}"
             raise InputError(
-                f"the svd sketch of a {n} × {d} H has at most min(n, d) = {most} rows, but {asked} was asked for: "
+                f"the svd sketch of a {n} × {d} H has at most min(n, d) = {most} rows, fewer than {asked}: "
                 f"use k ≤ {most} or ratio ≤ {most / n:.6g}."
             )
         if not h.isfinite().all():
