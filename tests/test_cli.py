@@ -70,6 +70,7 @@ def test_settings_are_shown_with_where_they_came_from(costa, tmp_path):
     assert rows["loss.tau"][0] == "0.7"
     assert rows["train.epochs"] == ["1", "--epochs"]
     assert rows["features.scaling"] == ["none", "graph"]
+    assert rows["sketch.density"] == ["0.01", "default", "(no", "use", "here)"]
     saved = json.loads((tmp_path / "run" / "config.json").read_text())
     assert saved["settings"]["sketch.kind"] == "countsketch"
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["probes"] == []
@@ -326,7 +327,10 @@ def test_other_commands_refuse_what_is_no_run(costa, tmp_path, digits_run, own_g
 def test_a_folder_that_holds_something_else_is_left_alone(costa, digits_run, tmp_path):
     before = {path: path.read_bytes() for path in digits_run.iterdir()}
     for arguments, says in (
-        (["digits"], "already holds this run"),
+        (
+            ["digits"],
+            f"this run (costa-sv on digits, seed 0); it has ended, and `costa report {digits_run}`",
+        ),
         (["digits", "--seed", "5"], "already holds another run"),
         (["digits", "--method", "raw", "--resume"], "already holds another run"),
     ):

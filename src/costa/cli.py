@@ -8,7 +8,7 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -219,7 +219,8 @@ def train(
         results.mkdir(parents=True, exist_ok=True)
     if tensorboard is not None:
         board.check()
-    _print_settings(resolved, f"{chosen.title} on {runs.describe(data)}, on {where}")
+    title = f"{chosen.title} on {runs.describe(data)}, on {where}"
+    _print_settings(resolved, title, chosen.unused(resolved.values))
     for line in choosing.from_graph(resolved, data):
         _say(f"Chosen: {line}.")
 
@@ -676,7 +677,8 @@ def _folder(out: Path | None, graph: str, method: str, seed: int, *, several: bo
     return out / name if several else out
 
 
-def _print_settings(resolved: Any, title: str) -> None:
+def _print_settings(resolved: Any, title: str, idle: Container[str]) -> None:
+    """The settings, where each came from, and which of them the others leave no use, ``idle``."""
     from costa.settings import flatten
 
     _say(title)
@@ -685,7 +687,7 @@ def _print_settings(resolved: Any, title: str) -> None:
         table.add_column(column)
     for key, value in flatten(resolved.values).items():
         shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        table.add_row(key, shown, resolved.origins[key])
+        table.add_row(key, shown, resolved.origins[key] + (" (no use here)" if key in idle else ""))
     console.print(table)
     if resolved.note:
         _say(f"Note: {resolved.note}.")
