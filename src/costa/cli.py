@@ -38,9 +38,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Node embeddings without labels: COSTA contrasts sketches of a graph neural network's features.",
-    epilog="Start with `costa demo`, then `costa train cora --preset none`. GRAPH is a name from `costa datasets`, or a"
-    " folder with edges.csv and features.npy|csv (names win: ./cora is the folder); or name files by --edges,"
-    " --features, --nodes.",
+    epilog="Start with `costa demo`, then `costa train cora --method costa-mv --preset none`. GRAPH is a name from"
+    " `costa datasets`, or a folder with edges.csv and features.npy|csv (names win: ./cora is the folder); or name"
+    " files by --edges, --features, --nodes.",
 )
 
 GraphArgument = Annotated[
@@ -142,7 +142,7 @@ def demo(
     _say(f"\nPage      {out / room.REPORT}   (open it in a browser)")
     _say(f"Picture   {out / room.PICTURE}\nNumbers   {out / room.RESULTS}")
     _say(f"Models    {out}/digits-*/   (try: costa probe {out / room.REPORTED})")
-    _say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora --preset none")
+    _say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora --method costa-mv --preset none")
 
 
 @app.command(short_help="Learn vectors for a graph's nodes.")

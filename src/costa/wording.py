@@ -1,7 +1,7 @@
 """How numbers of things, differences, and names that nothing has, are said to a person."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 
 def counted(number: int, what: str) -> str:
@@ -23,11 +23,14 @@ def signed(difference: float) -> str:
     return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 
-def did_you_mean(given: str, spellings: Mapping[str, str]) -> str:
+def did_you_mean(given: str, names: Iterable[str] | Mapping[str, str]) -> str:
     """A question in brackets, for the name whose spelling is near; nothing where none is.
 
-    >>> did_you_mean("Coraa", {"cora": "cora"}), did_you_mean("x", {"cora": "cora"})
+    Names that are spelled in several ways come as a mapping from each spelling.
+
+    >>> did_you_mean("Coraa", ["cora"]), did_you_mean("paris", {"cora": "cora"})
     (" (did you mean 'cora'?)", '')
     """
+    spellings = names if isinstance(names, Mapping) else {name: name for name in names}
     near = difflib.get_close_matches(given.lower(), spellings, n=1)
     return f" (did you mean {spellings[near[0]]!r}?)" if near else ""

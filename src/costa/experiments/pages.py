@@ -213,6 +213,7 @@ def differences(results: Path, seeds: int) -> str:
 def again(results: Path, seeds: int) -> str:
     """The rows of COSTA in the main tables, made a second time, less the first."""
     repeated = set(paper.repeated_cells(paper.MEASURED))
+    # of the rows with the same settings, the first: what they were chosen for
     own = {preset: (label, protocol) for label, preset, protocol in reversed(OURS)}
 
     def less_the_first(cell: Cell) -> str:

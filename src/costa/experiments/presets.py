@@ -103,7 +103,7 @@ def load_preset(name: str, method: str, dataset: str) -> dict[str, Any] | None:
     700
     """
     if name not in PRESETS:
-        hint = did_you_mean(name, {preset: preset for preset in PRESETS})
+        hint = did_you_mean(name, PRESETS)
         raise InputError(f"unknown preset {name!r}{hint}; there are {', '.join(PRESETS)}.")
     if dataset not in published(name, method):
         return None

@@ -77,7 +77,7 @@ def check(names: Sequence[str], request: Request) -> None:
     for kind, given in (("target", names), ("dataset", request.datasets), ("method", request.methods)):
         for name in given:
             if name not in known[kind]:
-                hint = did_you_mean(name, {other: other for other in known[kind]})
+                hint = did_you_mean(name, list(known[kind]))
                 raise InputError(f"unknown {kind} {name!r}{hint}; there are: {', '.join(known[kind])}.")
 
 

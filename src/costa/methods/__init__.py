@@ -61,7 +61,7 @@ def get_method(name: str) -> type[Method]:
         return _registered[name]
     if name not in METHODS:
         names = method_names()
-        hint = did_you_mean(name, dict(zip(names, names, strict=True)))
+        hint = did_you_mean(name, names)
         raise InputError(f"unknown method {name!r}{hint}; there are: {', '.join(names)}.")
     module, _, attribute = METHODS[name].partition(":")
     method: type[Method] = getattr(importlib.import_module(module), attribute)
