@@ -326,11 +326,9 @@ def test_other_commands_refuse_what_is_no_run(costa, tmp_path, digits_run, own_g
 
 def test_a_folder_that_holds_something_else_is_left_alone(costa, digits_run, tmp_path):
     before = {path: path.read_bytes() for path in digits_run.iterdir()}
+    ended = "(costa-sv on digits, seed 0); it has ended, and `costa report"
     for arguments, says in (
-        (
-            ["digits"],
-            f"this run (costa-sv on digits, seed 0); it has ended, and `costa report {digits_run}`",
-        ),
+        (["digits"], f"{digits_run} already holds this run {ended} {digits_run}` shows it"),
         (["digits", "--seed", "5"], "already holds another run"),
         (["digits", "--method", "raw", "--resume"], "already holds another run"),
     ):

@@ -21,6 +21,12 @@ def implicit(kind: str, seed: int | list[int], k: int, n: int, like: Tensor = FL
     return ImplicitDense(seeds, k, n, 0.3, like, gaussian=kind == "gaussian")
 
 
+def buckets(k: int, *shape: int, seed: int = 0) -> Buckets:
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randint(k, shape, generator=generator)
+    return Buckets(rows, torch.randint(2, shape, generator=generator).double() * 2 - 1, k)
+
+
 def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
@@ -147,26 +153,17 @@ def test_it_follows_h_to_another_dtype(kind: str) -> None:
 
 
 def test_stacked_buckets_are_each_of_them_alone() -> None:
-    generator = torch.Generator().manual_seed(0)
-    buckets = torch.randint(7, (3, 20), generator=generator)
-    signs = torch.randint(2, (3, 20), generator=generator).double() * 2 - 1
-    p, h, upstream = Buckets(buckets, signs, 7), random(3, 20, 4).requires_grad_(), random(3, 7, 4, seed=1)
+    p, h, upstream = buckets(7, 3, 20), random(3, 20, 4).requires_grad_(), random(3, 7, 4, seed=1)
     assert p.shape == (7, 20)
     torch.testing.assert_close(p.product(h), p.dense() @ h, **CLOSE)
     (gradient,) = torch.autograd.grad(p.product(h), h, upstream)
     torch.testing.assert_close(gradient, p.dense().mT @ upstream, **CLOSE)
     for index in range(3):
-        alone = Buckets(buckets[index], signs[index], 7)
+        alone = Buckets(p.buckets[index], p.signs[index], 7)
         assert torch.equal(p.dense()[index], alone.dense())
         assert torch.equal(p.occupied[index], alone.occupied)
         assert torch.equal(alone.occupied, (alone.dense() != 0).any(1))
         assert torch.equal(p.product(h)[index], alone.product(h[index]))
-
-
-def buckets(k: int, *shape: int, seed: int = 0) -> Buckets:
-    generator = torch.Generator().manual_seed(seed)
-    signs = torch.randint(2, shape, generator=generator).double() * 2 - 1
-    return Buckets(torch.randint(k, shape, generator=generator), signs, k)
 
 
 @pytest.mark.parametrize(("k", "n"), [(300, 300), (400, 200), (150, 160)])
