@@ -4,14 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check lint format docs wheel clean
+.PHONY: demo test check lint format pages docs wheel clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/costa demo
 	@echo "(The command is $(BIN)/costa; . $(BIN)/activate makes it plain costa.)"
 
 test: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -m "not slow and not gpu"
+	$(BIN)/python -m pytest -m "not gpu"
 
 # Format, types and tests: what a change has to pass.
 check: lint test
@@ -24,6 +24,10 @@ lint: $(VENV)/.ready-dev
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# All tables, figures and pages, from the store in results/; nothing is trained.
+pages: $(VENV)/.ready-dev
+	$(BIN)/python -m reproduction pages
 
 # The site, into site/. The variable silences the theme's notice about its successor.
 docs: $(VENV)/.ready-dev

@@ -1,10 +1,10 @@
-"""What the defaults are worth on graphs that nobody tuned on: COSTA beside what needs no training.
+"""How good the defaults are on graphs that were not used for tuning: COSTA against baselines that need no training.
 
     python benchmarks/defaults.py [--seeds 3] [--graphs NAME …] [--development] [--set KEY=VALUE …]
 
-Graphs for judging are planted partitions and nearest-neighbour graphs of scikit-learn's data; with ``--development``
-others of these kinds and of more (counts, weights, power laws, edges that say nothing), to try settings on, are scored
-by validation accuracy, and trainings take the seeds from 1000 up.
+The test graphs are planted partitions and nearest-neighbour graphs of scikit-learn's data; ``--development`` uses other
+graphs, of these and more kinds (counts, weights, power laws, uninformative edges), for trying settings: they are scored
+by validation accuracy, with training seeds from 1000 up.
 The linear probe is ``random-10-10-80`` with 20 splits; numbers are percent, mean ± standard deviation over seeds ×
 splits. A CPU needs about ten minutes.
 """
@@ -23,19 +23,19 @@ from sklearn.preprocessing import StandardScaler
 from torch_geometric.data import Data
 
 from costa import training
-from costa.experiments.presets import resolve
+from costa.evaluate.probe import linear_probes
 from costa.graphs import as_graph, load_graph
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
-from costa.probe import linear_probes
-from costa.settings import parse_assignments
+from costa.settings.layers import parse_assignments
+from costa.settings.presets import resolve
 
 METHODS = ("raw", "diffused", "untrained", "costa-sv", "costa-mv")
 NEIGHBOURS = 6
 
 
 def neighbours(x: np.ndarray, y: np.ndarray) -> Data:
-    """Each row linked to its six nearest, by standardised columns; the features stay as they are."""
+    """Link each row to its six nearest rows by standardised columns; the features stay unscaled."""
     links = kneighbors_graph(StandardScaler().fit_transform(x), NEIGHBOURS)
     return as_graph(links, x.astype("float32"), labels=y)
 
@@ -65,7 +65,7 @@ def counts(n: int, classes: int, seed: int) -> Data:
 
 
 def power_law(n: int, classes: int, features: int, seed: int) -> Data:
-    """Few nodes with very many neighbours: ends of edges are drawn by Pareto weights, 7 in 10 within a class."""
+    """A few nodes with very many neighbours: edges are drawn by Pareto weights, 7 in 10 within a class."""
     graph = planted_partition(n, classes, features, degree=0, signal=1.5, seed=seed)
     rng = np.random.default_rng(seed)
     y, weight = graph.y.numpy(), rng.pareto(1.5, n) + 0.3
@@ -74,13 +74,13 @@ def power_law(n: int, classes: int, features: int, seed: int) -> Data:
     within = rng.random(source.size) < 0.7
     for c in range(classes):
         for same, members in ((True, y == c), (False, y != c)):
-            own = (y[source] == c) & (within == same)
-            target[own] = rng.choice(n, own.sum(), p=members * weight / (members * weight).sum())
+            edges = (y[source] == c) & (within == same)
+            target[edges] = rng.choice(n, edges.sum(), p=members * weight / (members * weight).sum())
     return as_graph(np.stack([source, target]), graph.x.numpy(), labels=y)
 
 
 def geometric(n: int, seed: int) -> Data:
-    """Points in the unit square, joined where they are close; a class is one of nine fields, the features are noisy."""
+    """Points in the unit square, joined if they are close; the nine classes are squares, the features are noisy."""
     rng = np.random.default_rng(seed)
     places = rng.random((n, 2))
     y = (places * 3).astype(int) @ [3, 1]
@@ -89,7 +89,7 @@ def geometric(n: int, seed: int) -> Data:
 
 
 def weighted(seed: int) -> Data:
-    """Clusters that overlap, each point linked to its ten nearest by edges that weigh less the longer they are."""
+    """Overlapping clusters; each point is linked to its ten nearest, and longer edges weigh less."""
     x, y = datasets.make_blobs(900, 8, centers=5, cluster_std=5.0, random_state=seed)
     links = kneighbors_graph(x, 10, mode="distance")
     links.data = np.exp(-((links.data / links.data.mean()) ** 2))
@@ -97,13 +97,13 @@ def weighted(seed: int) -> Data:
 
 
 def diabetes() -> Data:
-    """How far the disease went in a year, in thirds."""
+    """Disease progression after a year, in thirds."""
     x, y = datasets.load_diabetes(return_X_y=True, scaled=False)
     return neighbours(x, np.digitize(y, np.quantile(y, [1 / 3, 2 / 3])))
 
 
 Makers = Mapping[str, Callable[[], Data]]
-JUDGING: Makers = {
+TEST: Makers = {
     "breast-cancer": lambda: neighbours(*datasets.load_breast_cancer(return_X_y=True)),
     "blobs": lambda: blobs(0, n_samples=1500, n_features=40, n_informative=8, n_classes=4, n_clusters_per_class=2),
     "blobs-wide": lambda: blobs(1, n_samples=800, n_features=300, n_informative=20, n_classes=3),
@@ -140,7 +140,7 @@ DEVELOPMENT: Makers = {
 
 
 def embed(name: str, graph: Data, seed: int, given: Mapping[str, str]) -> torch.Tensor:
-    """Vectors by the defaults and what is chosen from the graph; a method that is trained takes ``given`` too."""
+    """Return vectors from the default settings and those chosen from the graph; trained methods also take ``given``."""
     method = get_method(name)
     trained = hasattr(method.Settings(), "train")
     resolved = resolve(method, graph, preset="none", given=given if trained else {})
@@ -150,27 +150,27 @@ def embed(name: str, graph: Data, seed: int, given: Mapping[str, str]) -> torch.
 
 
 def main() -> None:
-    """The table, a row as soon as it is there."""
+    """Print the table, row by row."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--graphs", nargs="*")
     parser.add_argument("--methods", nargs="*", default=METHODS)
     parser.add_argument("--development", action="store_true")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE")
-    asked = parser.parse_args()
-    makers = DEVELOPMENT if asked.development else JUDGING
-    first = 1000 if asked.development else 0
-    given = parse_assignments(asked.set)
-    print("| graph | nodes | degree | " + " | ".join(asked.methods) + " |")
-    print("|---|---|---|" + "---|" * len(asked.methods), flush=True)
-    for name in asked.graphs or makers:
+    options = parser.parse_args()
+    makers = DEVELOPMENT if options.development else TEST
+    first = 1000 if options.development else 0
+    given = parse_assignments(options.set)
+    print("| graph | nodes | degree | " + " | ".join(options.methods) + " |")
+    print("|---|---|---|" + "---|" * len(options.methods), flush=True)
+    for name in options.graphs or makers:
         graph = makers[name]()
         row = [name, str(graph.num_nodes), f"{graph.num_edges / graph.num_nodes:.1f}"]
-        for method in asked.methods:
+        for method in options.methods:
             # raw features are the same for every seed
-            seeds = range(first, first + (asked.seeds if get_method(method).random else 1))
-            found = linear_probes([embed(method, graph, s, given) for s in seeds], graph.y, first_split=first)
-            scores = [100 * v for r in found for v in (r.validation if asked.development else r.accuracy).per_split]
+            seeds = range(first, first + (options.seeds if get_method(method).random else 1))
+            results = linear_probes([embed(method, graph, s, given) for s in seeds], graph.y, first_split=first)
+            scores = [100 * v for r in results for v in (r.validation if options.development else r.accuracy).per_split]
             row.append(f"{statistics.mean(scores):.1f} ± {statistics.stdev(scores):.1f}")
         print("| " + " | ".join(row) + " |", flush=True)
 

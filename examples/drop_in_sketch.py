@@ -1,9 +1,9 @@
-"""A sketch in somebody else's loop: a plain GRACE in PyTorch Geometric, and the same with COSTA's sketch in it.
+"""A sketch in your own loop: a plain GRACE in PyTorch Geometric, and the same with COSTA's sketch.
 
     python examples/drop_in_sketch.py
 
-The three lines to lift are marked. What they change: the loss contrasts k mixtures of nodes instead of n nodes, so its
-matrix of similarities has k² entries instead of n².
+The three lines that add the sketch are marked. With them the loss contrasts k mixtures of nodes instead of n nodes, so
+its matrix of similarities has k² entries instead of n².
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch_geometric.nn import GCNConv
 from torch_geometric.utils import dropout_edge, mask_feature
 
 from costa import linear_probe, load_graph
-from costa.augment import RandomProjection  # 1: any sketch of costa.augment is called alike
+from costa.augment import RandomProjection
 
 
 class Encoder(nn.Module):
@@ -28,19 +28,19 @@ class Encoder(nn.Module):
         self.first, self.second = GCNConv(features, width), GCNConv(width, width)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """H, one row a node."""
+        """Return H, with one row per node."""
         return F.elu(self.second(F.elu(self.first(x, edge_index)), edge_index))
 
 
 def info_nce(u: Tensor, v: Tensor, tau: float = 0.5) -> Tensor:
     """Row i of one view belongs to row i of the other; all other rows are its negatives."""
     similarity = F.normalize(u) @ F.normalize(v).T / tau
-    own = torch.arange(len(u))
-    return (F.cross_entropy(similarity, own) + F.cross_entropy(similarity.T, own)) / 2
+    positive = torch.arange(len(u))
+    return (F.cross_entropy(similarity, positive) + F.cross_entropy(similarity.T, positive)) / 2
 
 
 def train(sketched: bool, epochs: int = 20, width: int = 128) -> tuple[Tensor, int, float]:
-    """The vectors, the rows that the loss contrasted, and milliseconds an epoch."""
+    """Return the vectors, the number of rows in the loss, and milliseconds per epoch."""
     torch.manual_seed(0)
     graph = load_graph("digits")
     encoder, head = Encoder(graph.num_features, width), nn.Sequential(nn.Linear(width, width), nn.ELU())
@@ -54,7 +54,7 @@ def train(sketched: bool, epochs: int = 20, width: int = 128) -> tuple[Tensor, i
             x, _ = mask_feature(graph.x, p=0.2)
             views.append(encoder(x, edge_index))
         if sketched:
-            views = sketch(*views)  # 3: one and the same P for both views
+            views = sketch(*views)  # 3: the same P for both views
         rows = len(views[0])
         loss = info_nce(head(views[0]), head(views[1]))
         optimizer.zero_grad()
@@ -66,7 +66,7 @@ def train(sketched: bool, epochs: int = 20, width: int = 128) -> tuple[Tensor, i
 
 
 def main() -> None:
-    """Both loops, side by side."""
+    """Train with and without the sketch, and compare."""
     y = load_graph("digits").y
     for name, sketched in (("GRACE, plain", False), ("GRACE, sketched", True)):
         z, rows, milliseconds = train(sketched)

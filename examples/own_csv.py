@@ -1,7 +1,7 @@
-"""A graph of one's own, from CSV files to vectors with ids: python examples/own_csv.py [FOLDER]
+"""Your own graph, from CSV files to vectors with ids: python examples/own_csv.py [FOLDER]
 
-Two circles of friends who share a few acquaintances, written as edges.csv and features.csv; trained; read back. At the
-end, the people nearest to the first one.
+Two circles of friends who share a few acquaintances are written as edges.csv and features.csv, a model is trained on
+them, and its vectors name the people nearest to the first one.
 """
 
 import csv
@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from costa import COSTA, load_graph
-from costa.runs import write_vectors
+from costa.runs.vectors import write_vectors
 
 CIRCLES, MEMBERS = ("north", "south"), 20
 
 
 def write_graph(folder: Path) -> None:
-    """Eighty acquaintances within each circle and ten across; of each person an age and a shoe size."""
+    """Eighty acquaintances within each circle and ten across; each person has an age and a shoe size."""
     rng = random.Random(0)
     people = {circle: [f"{circle}-{i:02d}" for i in range(MEMBERS)] for circle in CIRCLES}
     links = [rng.sample(members, 2) for members in people.values() for _ in range(80)]

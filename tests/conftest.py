@@ -85,9 +85,9 @@ def own_graph(tmp_path) -> Path:
 def digits_run(tmp_path_factory) -> Path:
     """A finished run of COSTA on digits, three epochs; tests read it, or copy it."""
     from costa import runs
-    from costa.experiments.presets import resolve
     from costa.graphs import load_graph
     from costa.methods import get_method
+    from costa.settings.presets import resolve
 
     folder = tmp_path_factory.mktemp("runs") / "digits"
     graph = load_graph("digits")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from costa.graphs import load_graph
-from costa.methods.base import Inputs
+from costa.methods.encoding import Inputs
 from costa.nn import FeatureScaling, SparseMatrix
 
 SPARSE = {

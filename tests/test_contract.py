@@ -5,9 +5,9 @@ import json
 import pytest
 
 from costa import __all__ as front_door
+from costa.evaluate.protocols import PROTOCOLS
 from costa.graphs.benchmarks import BENCHMARKS
 from costa.methods import METHODS
-from costa.probe import PROTOCOLS
 
 
 def test_names_of_commands():
@@ -15,8 +15,7 @@ def test_names_of_commands():
 
     names = {command.callback.__name__ for command in app.registered_commands}
     assert names == {
-        "demo", "train", "probe", "embed", "report", "datasets", "methods", "tune", "bias", "bounds", "bench",
-        "reproduce",
+        "demo", "train", "probe", "embed", "report", "datasets", "methods", "tune", "bias", "bounds",
     }  # fmt: skip
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from costa.experiments import figures, pages, paper, reproduce, tables
-from costa.experiments.grid import Cell
-from costa.experiments.reproduce import Request
+from reproduction import figures, pages, paper, tables, targets
+from reproduction.bench import suites
+from reproduction.grid import Cell
+from reproduction.targets import Request
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -41,6 +42,13 @@ def test_every_option_the_readme_shows_exists(costa):
         helps[command] = helps.get(command) or costa(command, "--help").out
         for option in (word for word in words if word.startswith("--")):
             assert option in helps[command], line
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")], ids=lambda page: page.name)
+def test_every_target_that_a_page_names_exists(page):
+    known = {*targets.TARGETS, "pages", "bench", *(suites.TARGET + name for name in suites.DESCRIPTIONS)}
+    for named in re.findall(r"python -m reproduction((?: [a-z0-9][\w-]*)*)", page.read_text(encoding="utf-8")):
+        assert known.issuperset(named.split()), named
 
 
 def test_links_lead_somewhere():
@@ -81,7 +89,7 @@ def test_the_runtime_figure_is_of_the_stored_runtimes(tmp_path):
 def test_a_figure_is_of_the_stored_runs(tmp_path, name):
     (path,) = [
         path
-        for path in reproduce.reproduce([f"fig-{name}"], Request(ROOT / "results", tmp_path))
+        for path in targets.reproduce([f"fig-{name}"], Request(ROOT / "results", tmp_path))
         if path.suffix == ".csv"
     ]
     assert path.read_bytes() == (ROOT / "docs" / "figures" / path.name).read_bytes()

@@ -1,4 +1,4 @@
-"""COSTA with scikit-learn's face."""
+"""COSTA as a scikit-learn estimator."""
 
 import copy
 import logging
@@ -146,12 +146,12 @@ def test_a_new_graph_does_not_change_what_was_learnt(graph, fitted):
 
 
 def test_a_graph_with_other_features_is_one_sentence(fitted):
-    with pytest.raises(InputError, match=r"has 7 features, and the model was fitted on 30; give .* the same order"):
+    with pytest.raises(InputError, match=r"has 7 features, but the model was fitted on 30; give .* the same order"):
         fitted.transform(planted_partition(50, 3, 7, seed=1))
 
 
 def test_a_graph_without_features_is_one_sentence(graph, fitted):
-    says = r"has 33 features \(as many as are made for a graph that brings none\), and the model was fitted on 30"
+    says = r"has 33 features \(as many as are made for a graph without features\), but the model was fitted on 30"
     for bare in Data(edge_index=graph.edge_index, num_nodes=300), graph.edge_index.numpy():
         with pytest.raises(InputError, match=says):
             fitted.transform(bare)

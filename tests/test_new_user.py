@@ -1,4 +1,4 @@
-"""Two tables of one's own, `costa train`, then the command that it names: vectors and a page with the tables' ids."""
+"""Two tables, `costa train`, then the command that it names: vectors and a page with the ids of the tables."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 COMMAND = Path(sys.executable).parent / "costa"
-# an order that no sorting gives, and a name that CSV must quote and HTML escape
+# in an order that is not sorted, with a name that CSV must quote and HTML must escape
 PEOPLE = ['O\'Hara, "Pat" <p@x>', *random.Random(0).sample([f"person {i}" for i in range(59)], 59)]
 SMALL = ("--epochs", "3", "--set", "encoder.width=8", "--set", "head.width=8")
 
@@ -24,10 +24,10 @@ def write(path, *rows):
         csv.writer(file).writerows(rows)
 
 
-def begin(room, *, labelled):
-    """The files, and a process that trains on them; with labels it is `nodes.csv` that gives the order."""
+def begin(place, *, labelled):
+    """Write the files and start a process that trains on them; with labels, `nodes.csv` gives the order."""
     rng = random.Random(1)
-    folder = room / "my people"
+    folder = place / "my people"
     folder.mkdir(parents=True)
     pairs = {(a, b) for a, b in (rng.sample(range(60), 2) for _ in range(700)) if a % 2 == b % 2}
     write(folder / "edges.csv", ["source", "target"], *((PEOPLE[a], PEOPLE[b]) for a, b in sorted(pairs)))
@@ -36,12 +36,12 @@ def begin(room, *, labelled):
     if labelled:
         labels = ("blue", "red")
         write(folder / "nodes.csv", ["id", "label"], *((name, labels[i % 2]) for i, name in enumerate(PEOPLE)))
-    return costa(room, "train", "my people/", "--out", "my run", *SMALL)
+    return costa(place, "train", "my people/", "--out", "my run", *SMALL)
 
 
-def costa(room, *arguments):
+def costa(place, *arguments):
     return subprocess.Popen(
-        [COMMAND, *arguments], cwd=room, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+        [COMMAND, *arguments], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
     )
 
 
@@ -53,18 +53,18 @@ def end(process):
 
 @pytest.fixture(scope="module")
 def walks(tmp_path_factory):
-    """Both ways from the files to the page, side by side: nearly all of their time is spent on imports."""
-    rooms = {labelled: tmp_path_factory.mktemp("room") for labelled in (True, False)}
-    training = {labelled: begin(room, labelled=labelled) for labelled, room in rooms.items()}
+    """From the files to the page, with and without labels, at the same time: most of it is spent on imports."""
+    places = {labelled: tmp_path_factory.mktemp("place") for labelled in (True, False)}
+    training = {labelled: begin(place, labelled=labelled) for labelled, place in places.items()}
     trained = {labelled: end(process) for labelled, process in training.items()}
     following = {}
     for labelled, out in trained.items():
         name, *words = shlex.split(out.splitlines()[-1].removeprefix("Next: "))
         assert name == "costa"
-        following[labelled] = costa(rooms[labelled], *words)
+        following[labelled] = costa(places[labelled], *words)
     return {
-        labelled: SimpleNamespace(run=room / "my run", trained=trained[labelled], reported=end(following[labelled]))
-        for labelled, room in rooms.items()
+        labelled: SimpleNamespace(run=place / "my run", trained=trained[labelled], reported=end(following[labelled]))
+        for labelled, place in places.items()
     }
 
 
@@ -74,7 +74,7 @@ def walk(walks, request):
 
 
 def read_vectors(run):
-    """Ids and vectors, from whichever table was written."""
+    """Ids and vectors, from the table that was written."""
     if (run / "embeddings.csv").exists():
         with (run / "embeddings.csv").open(newline="", encoding="utf-8") as file:
             rows = list(csv.reader(file))[1:]
@@ -111,4 +111,4 @@ def test_an_accuracy_is_claimed_where_there_are_labels_and_nowhere_else(walks, l
     written = [(walk.run / name).read_text(encoding="utf-8") for name in ("metrics.json", "report.html")]
     for text in (walk.trained, *written):
         assert ("accuracy" in text.lower()) == labelled
-    assert ("not judged: no labels of two classes" in walk.trained) != labelled
+    assert ("not evaluated: no labels of two classes" in walk.trained) != labelled

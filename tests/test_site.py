@@ -1,4 +1,4 @@
-"""The site: every page in its navigation, every public name in its reference, a strict build that needs no network."""
+"""The site has every page in its navigation and every public name in its reference, and needs no network."""
 
 import re
 import shutil
@@ -64,7 +64,7 @@ def test_settings_that_the_page_names_exist():
 
 
 def test_the_file_of_settings_is_read(tmp_path):
-    from costa.experiments.presets import load_config
+    from costa.settings.presets import load_config
 
     (tmp_path / "mine.toml").write_text(re.search(r"```toml\n(.*?)```", CHOOSING, re.DOTALL)[1], encoding="utf-8")
     merged, _ = settings.merge(get_method("costa-mv").Settings, [("mine.toml", load_config(tmp_path / "mine.toml"))])
@@ -115,34 +115,34 @@ def test_pages_name_no_address_to_load_from(site):
 
 @pytest.fixture(scope="module")
 def visit(site):
-    """Open pages from the disk, in one browser; what they asked for is in ``asked``."""
+    """Open pages from the disk in one browser; ``requested`` holds the addresses that they load."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
-        pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        asked, complaints = [], []
+        requested, errors = [], []
 
         def open_page(name, width=1000):
             page = browser.new_page(viewport={"width": width, "height": 800})
-            page.on("request", lambda request: asked.append(request.url))
-            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda request: requested.append(request.url))
+            page.on("pageerror", lambda error: errors.append(str(error)))
             page.goto((site / name).as_uri())
             return page
 
-        yield SimpleNamespace(page=open_page, asked=asked, complaints=complaints)
+        yield SimpleNamespace(page=open_page, requested=requested, errors=errors)
         browser.close()
 
 
 @pytest.mark.parametrize("name", ["how-it-works.html", "choosing-settings.html", "reference/augment.html"])
-def test_a_page_fits_a_phone_and_asks_for_nothing_but_files(visit, name):
+def test_a_page_fits_a_phone_and_loads_only_files(visit, name):
     page = visit.page(name, width=390)
     page.wait_for_load_state("networkidle")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
-    assert not [address for address in visit.asked if not address.startswith(("file:", "data:", "blob:"))]
-    assert visit.complaints == []
+    assert not [address for address in visit.requested if not address.startswith(("file:", "data:", "blob:"))]
+    assert visit.errors == []
 
 
 def test_the_search_works_from_the_disk(visit):
@@ -150,6 +150,6 @@ def test_the_search_works_from_the_disk(visit):
     page.click("input.md-search__input")
     page.keyboard.type("effective rank")
     page.wait_for_selector(".md-search-result__link")
-    assert "reference/probe.html" in page.eval_on_selector_all(
+    assert "reference/evaluate.html" in page.eval_on_selector_all(
         ".md-search-result__link", "links => links.map(link => link.href).join(' ')"
     )

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are complete or absent."""
 
 import json
 import multiprocessing
@@ -11,8 +11,8 @@ from costa.writing import locked, replacing
 def test_a_file_is_replaced_when_all_is_written(tmp_path):
     path = tmp_path / "a.json"
     path.write_text("older")
-    with replacing(path) as beside:
-        beside.write_text("newer")
+    with replacing(path) as temporary:
+        temporary.write_text("newer")
         assert path.read_text() == "older"
     assert path.read_text() == "newer"
     assert list(tmp_path.iterdir()) == [path]
@@ -21,16 +21,16 @@ def test_a_file_is_replaced_when_all_is_written(tmp_path):
 def test_what_fails_leaves_the_older_file_and_nothing_else(tmp_path):
     path = tmp_path / "a.json"
     path.write_text("older")
-    with pytest.raises(UnicodeEncodeError), replacing(path) as beside:
-        beside.write_text("half, and then ε", encoding="ascii")
+    with pytest.raises(UnicodeEncodeError), replacing(path) as temporary:
+        temporary.write_text("half, and then ε", encoding="ascii")
     assert path.read_text() == "older"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def _count(folder, times):
     for _ in range(times):
-        with locked(folder), replacing(folder / "count.json") as beside:
-            beside.write_text(json.dumps(json.loads((folder / "count.json").read_text()) + 1))
+        with locked(folder), replacing(folder / "count.json") as temporary:
+            temporary.write_text(json.dumps(json.loads((folder / "count.json").read_text()) + 1))
 
 
 def test_nobody_reads_what_another_is_about_to_replace(tmp_path):

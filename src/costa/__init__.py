@@ -12,8 +12,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from costa.version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from costa.augment.features import (
+    from costa.augment import (
         CountSketch,
         NoiseInjection,
         RademacherProjection,
@@ -23,10 +25,8 @@ if TYPE_CHECKING:
         SVDSketch,
     )
     from costa.estimator import COSTA
+    from costa.evaluate.probe import linear_probe
     from costa.graphs import load_graph
-    from costa.probe import linear_probe
-
-__version__ = "0.1.0"
 
 __all__ = [
     "COSTA",
@@ -41,14 +41,14 @@ __all__ = [
     "load_graph",
 ]
 
-_HOME = {"COSTA": "costa.estimator", "load_graph": "costa.graphs", "linear_probe": "costa.probe"}
+_HOME = {"COSTA": "costa.estimator", "load_graph": "costa.graphs", "linear_probe": "costa.evaluate.probe"}
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when asked for: `costa --help` should not wait for PyTorch.
+    # Imported on first use: `costa --help` should not wait for PyTorch.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME.get(name, "costa.augment.features")), name)
+    return getattr(importlib.import_module(_HOME.get(name, "costa.augment")), name)
 
 
 def __dir__() -> list[str]:

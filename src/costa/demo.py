@@ -1,4 +1,4 @@
-"""``costa demo``: the embedded digits graph, from nothing to a table, a picture and a page, in about a minute."""
+"""``costa demo``: train on the embedded digits graph; make a table, a picture and a page in about a minute."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from torch_geometric.data import Data
 
 from costa import runs
 from costa.errors import InputError
-from costa.experiments.presets import resolve
+from costa.evaluate.clustering import cluster
 from costa.graphs import load_graph
 from costa.methods import get_method
-from costa.probe import cluster
 from costa.report import PAGE, write_report
+from costa.settings.presets import resolve
 
-METHODS = ("raw", "diffused", "untrained", "costa-mv")
+SHOWN = ("raw", "diffused", "untrained", "costa-mv")
 SEEDS, SPLITS = 3, 20
 RESULTS, PICTURE = "demo.json", "digits.png"
 REPORTED = "digits-costa-mv-0"
-"""The run that the page is about."""
+"""The run that the page shows."""
 REPORT = f"{REPORTED}/{PAGE}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One method: mean and spread over seeds × splits (accuracies), over seeds (NMI)."""
+    """One method: mean and standard deviation over seeds × splits (accuracies) or seeds (NMI)."""
 
     method: str
     title: str
@@ -40,17 +40,17 @@ class Row:
 
 
 def run(out: Path, report: Callable[[str], None]) -> list[Row]:
-    """Train and judge the four on digits; write numbers, picture, RUN folders and one run's page into ``out``."""
+    """Train and evaluate four methods on digits; write numbers, picture, RUN folders and a page into ``out``."""
     if out.exists() and not (out / RESULTS).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} exists and is not an earlier demo; choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
-    (out / RESULTS).write_text("[]\n")  # marks the folder as the demo's, should it be interrupted
+    (out / RESULTS).write_text("[]\n")  # marks the folder as the demo's, in case it is interrupted
     graph = load_graph("digits")
     rows, pictures = [], {}
-    for name in METHODS:
+    for name in SHOWN:
         report(f"{get_method(name).title}: {SEEDS} seeds × {SPLITS} splits")
         vectors = [_train(name, graph, seed, out) for seed in range(SEEDS)]
-        rows.append(_judge(name, graph, vectors))
+        rows.append(_evaluate(name, graph, vectors))
         pictures[rows[-1].title] = vectors[0]
     report("drawing the four maps")
     draw_maps(pictures, graph.y, out / PICTURE)
@@ -68,7 +68,7 @@ def _train(name: str, graph: Data, seed: int, out: Path) -> Tensor:
     return runs.load_embeddings(folder)
 
 
-def _judge(name: str, graph: Data, vectors: list[Tensor]) -> Row:
+def _evaluate(name: str, graph: Data, vectors: list[Tensor]) -> Row:
     def accuracy(protocol: str) -> tuple[float, float]:
         scores = [score for z in vectors for score in runs.probe_graph(z, graph, protocol, SPLITS).accuracy.per_split]
         return _mean_std(scores)

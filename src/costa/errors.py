@@ -1,4 +1,4 @@
-"""The one exception a user is meant to read, and how to recognise a full memory."""
+"""The one exception a user is meant to read, and how to recognise that memory ran out."""
 
 
 class InputError(ValueError):
@@ -9,7 +9,7 @@ class InputError(ValueError):
 
 
 def is_out_of_memory(problem: BaseException) -> bool:
-    """Whether memory was full, a GPU's or a CPU's; PyTorch has a class of its own for the first, none for the other.
+    """Whether GPU or CPU memory ran out; PyTorch has an exception class only for the GPU.
 
     >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes do not match"))
     (True, False)

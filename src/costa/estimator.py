@@ -1,4 +1,4 @@
-"""COSTA with scikit-learn's face: ``fit``, ``transform``, ``get_params``; and ``save`` and ``load``."""
+"""COSTA as a scikit-learn estimator: ``fit``, ``transform``, ``get_params``, ``save`` and ``load``."""
 
 from __future__ import annotations
 
@@ -15,45 +15,47 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
-from costa import health, runs, saving, training
-from costa.choosing import explain
+from costa import runs, training
 from costa.errors import InputError
-from costa.experiments.presets import resolve
+from costa.evaluate import health
 from costa.graphs import as_graph
 from costa.graphs.structure import COLUMNS
 from costa.methods import get_method
 from costa.methods.base import Method
+from costa.runs import saving
+from costa.settings.explain import explain
+from costa.settings.presets import resolve
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 logger = logging.getLogger(__name__)
 
-METHODS = {1: "costa-sv", 2: "costa-mv"}
-"""By the number of views."""
+METHOD_OF_VIEWS = {1: "costa-sv", 2: "costa-mv"}
+"""The method by its number of views."""
 
 
 class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Node embeddings without labels: a GCN trained by contrasting sketches of its own features.
 
-    A graph is whatever :func:`costa.graphs.as_graph` takes: a PyG ``Data``, a NetworkX graph, a tuple of a scipy
+    A graph is anything that :func:`costa.graphs.as_graph` takes: a PyG ``Data``, a NetworkX graph, a tuple of a scipy
     adjacency matrix (or an edge array, or a frame) and features, a name or a path.
 
-    Settings that are not given are the method's defaults, what the graph suggests, or a benchmark's tuned ones; the
+    Settings that are not given are the method's defaults, chosen from the graph, or a benchmark's tuned ones; the
     logger ``costa.estimator`` says at level INFO what was chosen and why.
 
     Args:
         views: 1 contrasts the sketch with itself; 2 contrasts two augmented views of the graph, which takes longer and
-            does better on most graphs that were not tuned on.
-        epochs: Passes over the graph; None for the default.
+            is better on most graphs without tuned settings.
+        epochs: Number of passes over the graph; None for the default.
         settings: Any other setting by its dotted key, such as ``{"sketch.ratio": 0.25, "loss.tau": 0.4}``.
-        seed: Of the weights and of everything random in training.
+        seed: Random seed.
         device: ``auto``, ``cpu`` or ``cuda``.
 
     Attributes:
-        settings_: Every setting that it was fitted with.
-        origins_: Where each came from, by its dotted key.
-        choices_: What was chosen from the graph and why, a line each.
+        settings_: Every setting of the fit.
+        origins_: Where each setting came from, by its dotted key.
+        choices_: What was chosen from the graph and why, one line each.
         n_features_in_: The number of feature columns.
         method_: The trained method, a ``torch.nn.Module``; ``method_.encoder`` is the GCN.
 
@@ -64,7 +66,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """
 
     _about: saving.About
-    """What ``config.json`` says of the model."""
+    """The model's ``config.json``."""
 
     def __init__(
         self,
@@ -82,26 +84,26 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.device = device
 
     def fit(self, graph: Any, y: Any = None) -> COSTA:
-        """Train on a graph; labels, the graph's or ``y``, are not looked at."""
+        """Train on a graph; labels, the graph's or ``y``, are ignored."""
         self._fit(as_graph(graph))
         return self
 
     def fit_transform(self, graph: Any, y: Any = None) -> np.ndarray:
-        """Train on a graph, and return its vectors (n × d, float32)."""
+        """Train on a graph and return its vectors (n × d, float32)."""
         data = as_graph(graph)
         return self._output(self._fit(data), data)
 
     def transform(self, graph: Any) -> np.ndarray:
-        """The vectors (n × d, float32) of the graph it was fitted on, or of another with the same features.
+        """The vectors (n × d, float32) of the fitted graph, or of another with the same features.
 
-        After ``set_output(transform="pandas")`` they are a frame whose index holds the nodes' ids.
+        After ``set_output(transform="pandas")`` they are a frame whose index is the nodes' ids.
         """
         check_is_fitted(self)
         data = as_graph(graph)
         if data.num_features != self.n_features_in_:
-            made = " (as many as are made for a graph that brings none)" if data.num_features == COLUMNS else ""
+            made = " (as many as are made for a graph without features)" if data.num_features == COLUMNS else ""
             raise InputError(
-                f"the graph has {data.num_features} features{made}, and the model was fitted on {self.n_features_in_};"
+                f"the graph has {data.num_features} features{made}, but the model was fitted on {self.n_features_in_};"
                 " give it the same feature columns in the same order."
             )
         return self._output(self.method_.embed(data), data)
@@ -117,14 +119,14 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, device: str = "auto") -> COSTA:
-        """The model that ``save`` wrote, or that of a RUN folder of ``costa train`` with one of COSTA's methods.
+        """Load a model that ``save`` wrote, or that ``costa train`` wrote with one of COSTA's methods.
 
         Args:
-            folder: Of the model.
-            device: ``auto``, ``cpu`` or ``cuda``, whichever it was trained on.
+            folder: The model's folder or a RUN folder.
+            device: ``auto``, ``cpu`` or ``cuda``; it need not be the device of training.
         """
         method, about = saving.load(Path(folder), training.resolve_device(device))
-        views = {name: views for views, name in METHODS.items()}
+        views = {name: views for views, name in METHOD_OF_VIEWS.items()}
         if method.name not in views:
             raise InputError(f"{folder} holds a model of {method.name}, not of COSTA; `costa embed` makes its vectors.")
         parameters = about.get("parameters") or saving.repeating(type(method), about)
@@ -139,12 +141,12 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False  # a graph is no table
+        tags.input_tags.two_d_array = False  # a graph is not a table
         tags.transformer_tags.preserves_dtype = []  # vectors are float32 whatever the features are
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """A pickle holds the weights as arrays, and no module: it can be read where there is no GPU."""
+        """A pickle holds the weights as arrays, not modules, so that it loads without a GPU."""
         state: dict[str, Any] = dict(super().__getstate__())
         if "method_" in state:
             state["weights"] = {
@@ -163,28 +165,27 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _fit(self, graph: Data) -> torch.Tensor:
         self._check_parameters()
-        method = get_method(METHODS[self.views])
+        method = get_method(METHOD_OF_VIEWS[self.views])
         resolved = resolve(method, graph, given=self.settings or {}, epochs=self.epochs)
         choices = explain(resolved, graph)
         for line in choices:
             logger.info("%s.", line)
         device = training.resolve_device(self.device)
-        built = training.build(method, resolved.values, graph, int(self.seed), device)
-        outcome = training.train(built, graph, resolved.values.train)
-        z = built.embed(graph)
-        alive = health.status(z)
-        if "diverged" in (outcome.status, alive):
+        seed = int(self.seed)
+        built, outcome, z = training.train_and_embed(method, resolved.values, graph, seed=seed, device=device)
+        status = health.status(z)
+        if "diverged" in (outcome.status, status):
             remedy = health.remedy("diverged", resolved.origins)
             raise InputError(f"the training diverged after {outcome.epochs} epochs; {remedy}.")
-        if alive == "collapsed":
-            logger.warning("all vectors point the same way, or are zero; %s.", health.remedy(alive, resolved.origins))
+        if status == "collapsed":
+            logger.warning("all vectors point the same way, or are zero; %s.", health.remedy(status, resolved.origins))
         built.forget()
         about = saving.describe(built, resolved, graph, self.seed)
         self._become(built, about | {"choices": choices})
         return z
 
     def _check_parameters(self) -> None:
-        if isinstance(self.views, bool) or self.views not in tuple(METHODS):
+        if isinstance(self.views, bool) or self.views not in tuple(METHOD_OF_VIEWS):
             raise InputError(f"views = {self.views!r} is out of range: 1 or 2.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
             raise InputError(f"seed = {self.seed!r} is not a whole number; give one from 0 to 2^63 − 1.")
@@ -194,7 +195,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
 
     def _become(self, method: Method, about: saving.About) -> None:
-        """Take over a trained method, and what there is to say about it."""
+        """Take over a trained method and its ``config.json``."""
         self.method_ = method
         self._about = about
         self.settings_ = runs.read_settings(type(method), about)
@@ -204,12 +205,12 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._n_features_out = self.settings_.encoder.width
 
     def _output(self, z: torch.Tensor, graph: Data) -> Any:
-        """The vectors as an array; as a frame with the ids where scikit-learn was asked for pandas."""
+        """The vectors as an array, or as a frame with the ids if scikit-learn is set to pandas output."""
         vectors = z.float().cpu().numpy()
-        asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-        if asked != "pandas":
+        container = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if container != "pandas":
             return vectors
         import pandas
 
-        # scikit-learn keeps the index of a frame that it is handed
+        # scikit-learn keeps the index of a frame that it gets
         return pandas.DataFrame(vectors, index=graph.get("node_ids"))

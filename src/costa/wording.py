@@ -1,11 +1,11 @@
-"""How numbers of things, differences, and names that nothing has, are said to a person."""
+"""How to word counts, durations, differences and unknown names for a person."""
 
 import difflib
 from collections.abc import Iterable, Mapping
 
 
 def counted(number: int, what: str) -> str:
-    """The number and the noun, in its plural unless there is one.
+    """A number and its noun, in the plural unless the number is 1.
 
     >>> counted(1, "seed"), counted(20, "seed"), counted(0, "run"), counted(1797, "node")
     ('1 seed', '20 seeds', '0 runs', '1,797 nodes')
@@ -13,8 +13,19 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number:,} {what}s"
 
 
+def duration(seconds: float) -> str:
+    """A time in the unit that reads best.
+
+    >>> duration(2.46), duration(40), duration(170), duration(9000)
+    ('2.5 s', '40 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def signed(difference: float) -> str:
-    """Two digits and a sign, unless they are zero.
+    """Two decimals and a sign; zero has no sign.
 
     >>> signed(0.412), signed(-1.5), signed(-0.004)
     ('+0.41', '−1.50', '0.00')
@@ -24,13 +35,13 @@ def signed(difference: float) -> str:
 
 
 def did_you_mean(given: str, names: Iterable[str] | Mapping[str, str]) -> str:
-    """A question in brackets, for the name whose spelling is near; nothing where none is.
+    """A question in brackets with the most similar name; empty if no name is similar.
 
-    Names that are spelled in several ways come as a mapping from each spelling.
+    If names have several spellings, give a mapping from spelling to name.
 
     >>> did_you_mean("Coraa", ["cora"]), did_you_mean("paris", {"cora": "cora"})
     (" (did you mean 'cora'?)", '')
     """
     spellings = names if isinstance(names, Mapping) else {name: name for name in names}
-    near = difflib.get_close_matches(given.lower(), spellings, n=1)
-    return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
+    similar = difflib.get_close_matches(given.lower(), spellings, n=1)
+    return f" (did you mean {spellings[similar[0]]!r}?)" if similar else ""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whoever else writes or is killed."""
+"""Write files that are complete or absent, even with several writers or after a kill."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file beside ``path`` to write to, which takes its place at the end.
+    """Yield a temporary file next to ``path``, which replaces it at the end.
 
-    A full disk or a kill leaves the older file whole, and of two writers at once the later has the last word.
+    A full disk or a kill leaves the older file intact; of two concurrent writers, the last one wins.
     """
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        yield beside
-        os.replace(beside, path)
+        yield temporary
+        os.replace(temporary, path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process is within this for the same folder; where a system has no such locks, do not wait."""
+    """Hold the folder's lock, after waiting for other processes; a system without ``fcntl`` does not lock."""
     try:
         import fcntl
     except ImportError:

@@ -1,30 +1,31 @@
-"""The forms of P against P written out: products, gradients, stacks, and what is never made."""
+"""The forms of P against P written out: products, gradients, and what is never made."""
 
 import pytest
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from costa.augment import make_sketch, philox, projection
-from costa.augment.features import Draw
-from costa.augment.projection import Buckets, Dense, ImplicitDense, ImplicitSparse, most_occupied
+from costa.augment import implicit, make_sketch, projection
+from costa.augment.implicit import Implicit, ImplicitDense, ImplicitSparse
+from costa.augment.projection import Buckets, Dense, most_occupied
+from costa.augment.sketches import Draw
+from costa.nn import philox
 
 KINDS = ["gaussian", "rademacher", "sparse"]
 FLOAT64 = torch.empty(0, dtype=torch.float64)
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
 
-def implicit(kind: str, seed: int | list[int], k: int, n: int, like: Tensor = FLOAT64) -> projection.Implicit:
-    seeds = torch.tensor(seed)
+def form(kind: str, seed: int, k: int, n: int, like: Tensor = FLOAT64) -> Implicit:
     if kind == "sparse":
-        return ImplicitSparse(seeds, k, n, 0.3, like, density=0.2)
-    return ImplicitDense(seeds, k, n, 0.3, like, gaussian=kind == "gaussian")
+        return ImplicitSparse(torch.tensor(seed), k, n, 0.3, like, density=0.2)
+    return ImplicitDense(torch.tensor(seed), k, n, 0.3, like, gaussian=kind == "gaussian")
 
 
-def buckets(k: int, *shape: int, seed: int = 0) -> Buckets:
+def buckets(k: int, n: int, seed: int = 0) -> Buckets:
     generator = torch.Generator().manual_seed(seed)
-    rows = torch.randint(k, shape, generator=generator)
-    return Buckets(rows, torch.randint(2, shape, generator=generator).double() * 2 - 1, k)
+    rows = torch.randint(k, (n,), generator=generator)
+    return Buckets(rows, torch.randint(2, (n,), generator=generator).double() * 2 - 1, k)
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -53,7 +54,7 @@ def test_p_is_a_function_of_its_seed(kind: str) -> None:
         entries[torch.arange(k).repeat_interleave(starts.diff()), columns] = signs
     else:
         entries = getattr(philox, kind)(seed, 0, k, n, FLOAT64)
-    p = implicit(kind, seed, k, n)
+    p = form(kind, seed, k, n)
     assert torch.equal(p.dense(), 0.3 * entries)
     assert p.shape == (k, n)
     occupied = (entries != 0).any(1)
@@ -66,8 +67,8 @@ def test_p_is_a_function_of_its_seed(kind: str) -> None:
 def test_product_and_gradient_are_those_of_the_matrix_whatever_the_tile(
     kind: str, tile: int, k: int, n: int, d: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(projection, "TILE", tile)
-    p = implicit(kind, 7, k, n)
+    monkeypatch.setattr(implicit, "TILE", tile)
+    p = form(kind, 7, k, n)
     h, upstream = random(n, d).requires_grad_(), random(k, d, seed=1)
     out = p.product(h)
     torch.testing.assert_close(out, p.dense() @ h, **CLOSE)
@@ -77,34 +78,18 @@ def test_product_and_gradient_are_those_of_the_matrix_whatever_the_tile(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_of_any_order(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projection, "TILE", 12)
-    p, h = implicit(kind, [3, 4], 4, 6), random(2, 6, 2).requires_grad_()
+    monkeypatch.setattr(implicit, "TILE", 12)
+    p, h = form(kind, 3, 4, 6), random(6, 2).requires_grad_()
     assert torch.autograd.gradcheck(p.product, h)
     assert torch.autograd.gradgradcheck(p.product, h)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_stack_is_each_of_them_alone(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projection, "TILE", 300)
-    seeds = [5, 2**35, 5]
-    p, h, upstream = implicit(kind, seeds, 9, 70), random(3, 70, 4).requires_grad_(), random(3, 9, 4, seed=1)
-    out = p.product(h)
-    (gradient,) = torch.autograd.grad(out, h, upstream)
-    assert p.dense().shape == (3, 9, 70)
-    for index, seed in enumerate(seeds):
-        alone, own = implicit(kind, seed, 9, 70), h[index].detach().requires_grad_()
-        assert torch.equal(p.dense()[index], alone.dense())
-        assert torch.equal(out[index], alone.product(own))
-        assert torch.equal(gradient[index], torch.autograd.grad(alone.product(own), own, upstream[index])[0])
-        assert p.occupied is None or torch.equal(p.occupied[index], alone.occupied)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_nothing_as_large_as_p_is_ever_made(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tile = 2048
-    monkeypatch.setattr(projection, "TILE", tile)
+    monkeypatch.setattr(implicit, "TILE", tile)
     k, n, d = 100, 512, 6
-    p, h, upstream = implicit(kind, 7, k, n), random(n, d).requires_grad_(), random(k, d, seed=1)
+    p, h, upstream = form(kind, 7, k, n), random(n, d).requires_grad_(), random(k, d, seed=1)
     philox.gaussian(0, 0, 1, 1, FLOAT64)  # makes its tables of 2¹⁶ angles, once and for all
     dense = ImplicitDense._rows
 
@@ -142,7 +127,7 @@ def test_stored_is_the_same_p_written_out(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_follows_h_to_another_dtype(kind: str) -> None:
-    p = implicit(kind, 7, 10, 30)
+    p = form(kind, 7, 10, 30)
     assert p.to(FLOAT64) is p
     single = p.to(torch.empty(0))
     assert single.dense().dtype == torch.float32
@@ -152,40 +137,33 @@ def test_it_follows_h_to_another_dtype(kind: str) -> None:
     torch.testing.assert_close(single.product(h.float()).double(), p.product(h), rtol=1e-4, atol=1e-4)
 
 
-def test_stacked_buckets_are_each_of_them_alone() -> None:
-    p, h, upstream = buckets(7, 3, 20), random(3, 20, 4).requires_grad_(), random(3, 7, 4, seed=1)
+def test_buckets_multiply_as_the_matrix_with_its_gradient() -> None:
+    p, h, upstream = buckets(7, 20), random(20, 4).requires_grad_(), random(7, 4, seed=1)
     assert p.shape == (7, 20)
     torch.testing.assert_close(p.product(h), p.dense() @ h, **CLOSE)
     (gradient,) = torch.autograd.grad(p.product(h), h, upstream)
-    torch.testing.assert_close(gradient, p.dense().mT @ upstream, **CLOSE)
-    for index in range(3):
-        alone = Buckets(p.buckets[index], p.signs[index], 7)
-        assert torch.equal(p.dense()[index], alone.dense())
-        assert torch.equal(p.occupied[index], alone.occupied)
-        assert torch.equal(alone.occupied, (alone.dense() != 0).any(1))
-        assert torch.equal(p.product(h)[index], alone.product(h[index]))
+    torch.testing.assert_close(gradient, p.dense().T @ upstream, **CLOSE)
+    assert torch.equal(p.occupied, (p.dense() != 0).any(1))
 
 
 @pytest.mark.parametrize(("k", "n"), [(300, 300), (400, 200), (150, 160)])
-def test_packed_buckets_are_the_occupied_rows_in_their_order(k: int, n: int) -> None:
-    stack = buckets(k, 3, n)
-    packed = stack.packed()
+@pytest.mark.parametrize("seed", range(3))
+def test_packed_buckets_are_the_occupied_rows_in_their_order(k: int, n: int, seed: int) -> None:
+    p = buckets(k, n, seed)
+    packed, count = p.packed(), int(p.occupied.sum())
     assert packed.shape == (most_occupied(k, n), n)
     assert packed.shape[0] < k
-    for index, (entries, filled, fewer) in enumerate(zip(stack.dense(), stack.occupied, packed.dense(), strict=True)):
-        count = int(filled.sum())
-        assert torch.equal(fewer[:count], entries[filled])
-        assert not fewer[count:].any()
-        assert torch.equal(packed.occupied[index], (fewer != 0).any(1))
-        alone = Buckets(stack.buckets[index], stack.signs[index], k)
-        assert torch.equal(alone.packed().dense(), fewer)
+    fewer = packed.dense()
+    assert torch.equal(fewer[:count], p.dense()[p.occupied])
+    assert not fewer[count:].any()
+    assert torch.equal(packed.occupied, (fewer != 0).any(1))
 
 
 def test_what_has_hardly_an_empty_row_is_not_packed() -> None:
     full = buckets(20, 300)
     assert full.packed() is full
     for kind in KINDS:
-        p = implicit(kind, 3, 12, 40)
+        p = form(kind, 3, 12, 40)
         assert p.packed() is p
 
 

@@ -14,7 +14,6 @@ from torch import Tensor
 from costa.augment.topology import (
     CENTRALITIES,
     MOST_LIKELY,
-    drop_edges,
     drop_probability,
     edge_ids,
     eigenvector_centrality,
@@ -73,26 +72,19 @@ def test_ids_are_those_of_undirected_edges(graph: tuple[Tensor, int]) -> None:
 @settings(max_examples=60, deadline=None)
 def test_dropping_keeps_the_graph_symmetric(graph: tuple[Tensor, int], rate: float, seed: int) -> None:
     edge_index, n = graph
-    weight = torch.arange(edge_index.shape[1], dtype=torch.float32)
-    kept, kept_weight = drop_edges(edge_index, rate, num_nodes=n, edge_weight=weight, generator=generator(seed))
-    assert kept_weight is not None
-    assert torch.equal(kept, edge_index[:, kept_weight.long()])  # the order, and each weight with its entry
-    assert (kept_weight.diff() > 0).all()
-    assert pairs_of(kept) == pairs_of(kept.flip(0))
-    dropped = pairs_of(edge_index) - pairs_of(kept)
+    mask = keep_mask(edge_ids(edge_index, n), rate, generator(seed))
+    assert mask.dtype == torch.bool
+    kept, dropped = pairs_of(edge_index[:, mask]), pairs_of(edge_index[:, ~mask])
+    assert kept == {(v, u) for u, v in kept}
     assert dropped == {(v, u) for u, v in dropped}
-
-    without, none = drop_edges(edge_index, rate, num_nodes=n, generator=generator(seed))
-    assert none is None
-    assert torch.equal(without, kept)
+    assert not kept & dropped  # of several copies of an edge all stay, or none
 
 
 @given(graph=graphs())
 @settings(max_examples=20, deadline=None)
 def test_rate_zero_changes_nothing(graph: tuple[Tensor, int]) -> None:
     edge_index, n = graph
-    kept, _ = drop_edges(edge_index, 0.0, num_nodes=n, generator=generator())
-    assert torch.equal(kept, edge_index)
+    assert keep_mask(edge_ids(edge_index, n), 0.0, generator()).all()
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
@@ -305,18 +297,16 @@ def test_one_number_near_zero_does_not_silence_the_others() -> None:
     assert p[1] > p[2] > 0.03
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_each_edge_and_column_has_its_own_rate(several: bool) -> None:
+def test_each_edge_and_column_has_its_own_rate() -> None:
     n, draws = 8, 1500
     edge_index = ring(n)[:, torch.randperm(2 * n, generator=generator(2))]
     ids = edge_ids(edge_index, n)
     rates = torch.linspace(0, 0.9, n)
-    source = [generator(3), generator(4)] if several else generator(3)
+    source = generator(3)
     kept = torch.stack([keep_mask(ids, rates[ids], source) for _ in range(draws)])
     masks = torch.stack([mask_attributes(n, rates, generator=source) for _ in range(draws)])
-    rows = kept.reshape(-1, 2 * n)
-    assert all((rows[:, ids == edge].sum(1) != 1).all() for edge in range(n))  # both directions, or none
-    for found, rate in ((rows, rates[ids]), (masks.reshape(-1, n), rates)):
+    assert all((kept[:, ids == edge].sum(1) != 1).all() for edge in range(n))  # both directions, or none
+    for found, rate in ((kept, rates[ids]), (masks, rates)):
         for column, p in enumerate(rate.tolist()):
             assert stats.binomtest(int(found[:, column].sum()), len(found), 1 - p).pvalue > 1e-4
 
@@ -331,7 +321,7 @@ def test_seeds_decide_and_the_global_generator_is_left_as_found() -> None:
     def augmented(seed: int) -> list[Tensor]:
         source = generator(seed)
         return [
-            drop_edges(edge_index, 0.4, num_nodes=40, generator=source)[0],
+            keep_mask(edge_ids(edge_index, 40), 0.4, source),
             permute_edges(edge_index, 0.4, num_nodes=40, generator=source)[0],
             mask_attributes(40, 0.4, generator=source),
         ]
@@ -345,7 +335,7 @@ def test_seeds_decide_and_the_global_generator_is_left_as_found() -> None:
 def test_a_graph_without_edges() -> None:
     none = torch.zeros(2, 0, dtype=torch.long)
     assert edge_ids(none, 3).shape == (0,)
-    assert drop_edges(none, 0.5, num_nodes=3, generator=generator())[0].shape == (2, 0)
+    assert keep_mask(edge_ids(none, 3), 0.5, generator()).shape == (0,)
     assert permute_edges(none, 0.5, num_nodes=3, generator=generator())[0].shape == (2, 0)
     weighted = permute_edges(none, 0.5, num_nodes=3, edge_weight=torch.zeros(0), generator=generator())
     assert [part.shape for part in weighted if part is not None] == [(2, 0), (0,)]
@@ -355,7 +345,7 @@ def test_a_graph_without_edges() -> None:
 def test_rates_are_checked(rate: float) -> None:
     edge_index = ring(4)
     for call in (
-        lambda: drop_edges(edge_index, rate, num_nodes=4, generator=generator()),
+        lambda: keep_mask(edge_ids(edge_index, 4), rate, generator()),
         lambda: permute_edges(edge_index, rate, num_nodes=4, generator=generator()),
         lambda: mask_attributes(4, rate, generator=generator()),
     ):
@@ -373,9 +363,10 @@ def test_rates_are_checked(rate: float) -> None:
     ],
 )
 def test_edges_are_checked(edge_index: Tensor, num_nodes: int, sentence: str) -> None:
-    for call in (drop_edges, permute_edges):
-        with pytest.raises(InputError, match=sentence):
-            call(edge_index, 0.5, num_nodes=num_nodes, generator=generator())
+    with pytest.raises(InputError, match=sentence):
+        edge_ids(edge_index, num_nodes)
+    with pytest.raises(InputError, match=sentence):
+        permute_edges(edge_index, 0.5, num_nodes=num_nodes, generator=generator())
 
 
 def test_rewiring_needs_two_nodes() -> None:
@@ -389,16 +380,17 @@ def test_rewiring_needs_two_nodes() -> None:
 def test_cuda_edges_and_masks(source: str) -> None:
     n = 300
     edge_index, weight = ring(n), torch.rand(2 * n, generator=generator(1))
-    for augment in (drop_edges, permute_edges):
-        edges, weights = augment(
-            edge_index.cuda(), 0.4, num_nodes=n, edge_weight=weight.cuda(), generator=generator(2, source)
-        )
-        assert weights is not None
-        assert edges.is_cuda
-        assert weights.is_cuda
-        assert pairs_of(edges) == pairs_of(edges.flip(0))
-        if source == "cpu":
-            on_cpu, weights_on_cpu = augment(edge_index, 0.4, num_nodes=n, edge_weight=weight, generator=generator(2))
-            assert torch.equal(edges.cpu(), on_cpu)
-            assert torch.equal(weights.cpu(), weights_on_cpu)
+    mask = keep_mask(edge_ids(edge_index.cuda(), n), 0.4, generator(2, source))
+    edges, weights = permute_edges(
+        edge_index.cuda(), 0.4, num_nodes=n, edge_weight=weight.cuda(), generator=generator(2, source)
+    )
+    assert weights is not None
+    assert all(part.is_cuda for part in (mask, edges, weights))
+    for each in (edge_index[:, mask.cpu()], edges):
+        assert pairs_of(each) == pairs_of(each.flip(0))
+    if source == "cpu":
+        assert torch.equal(mask.cpu(), keep_mask(edge_ids(edge_index, n), 0.4, generator(2)))
+        on_cpu, weights_on_cpu = permute_edges(edge_index, 0.4, num_nodes=n, edge_weight=weight, generator=generator(2))
+        assert torch.equal(edges.cpu(), on_cpu)
+        assert torch.equal(weights.cpu(), weights_on_cpu)
     assert mask_attributes(9, 0.5, generator=generator(3, source), device="cuda").is_cuda

@@ -1,4 +1,4 @@
-"""DGI, GMI, MVGRL, GAE and VGAE on CUDA: captured epochs against the same epochs one by one, stacks against singles."""
+"""DGI, GMI, MVGRL, GAE and VGAE on CUDA: captured epochs against epochs one by one, seeds against each alone."""
 
 import pytest
 import torch
@@ -30,9 +30,11 @@ def resolve(graph, name):
     return method, settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", values)])[0]
 
 
-def steps_of(method, graph):
-    method.prepare(graph)
-    steps = training.Steps(method, graph, settings.Train(lr=1e-4))
+def steps_of(methods, graph):
+    for method in methods:
+        method.share(methods[0])
+        method.prepare(graph)
+    steps = training.make_steps(methods, graph, settings.Train(lr=1e-4))
     assert steps.captures
     return steps
 
@@ -40,7 +42,7 @@ def steps_of(method, graph):
 @METHODS
 def test_captured_epochs_are_the_epochs(graph, name):
     replayed, plain = (training.build(*resolve(graph, name), graph, 0, CUDA) for _ in range(2))
-    captured, one_by_one = steps_of(replayed, graph), steps_of(plain, graph)
+    captured, one_by_one = steps_of([replayed], graph), steps_of([plain], graph)
     one_by_one._warm_up = 10**9
     losses, expected = torch.cat([captured.run(5), captured.run(7)]), one_by_one.run(12)
     assert captured._captured is not None
@@ -50,9 +52,14 @@ def test_captured_epochs_are_the_epochs(graph, name):
 
 
 @METHODS
-def test_each_of_a_captured_stack_trains_as_it_would_alone(graph, name):
-    stacked = training.stacked(*resolve(graph, name), graph, SEEDS, CUDA)
-    losses = steps_of(stacked, graph).run(8)
+def test_each_of_several_captured_branches_trains_as_it_would_alone(graph, name):
+    methods = [training.build(*resolve(graph, name), graph, seed, CUDA) for seed in SEEDS]
+    steps = steps_of(methods, graph)
+    losses = steps.run(8)
+    assert steps._captured is not None
+    assert all(method.inputs(graph) is methods[0].inputs(graph) for method in methods)
     for index, seed in enumerate(SEEDS):
-        single = steps_of(training.build(*resolve(graph, name), graph, seed, CUDA), graph).run(8)
+        alone = training.build(*resolve(graph, name), graph, seed, CUDA)
+        single = steps_of([alone], graph).run(8)
         torch.testing.assert_close(losses[:, index : index + 1], single, rtol=2e-3, atol=2e-3)
+        assert torch.equal(methods[index].generator.get_state(), alone.generator.get_state())

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from costa.augment import make_sketch, philox
+from costa.augment import make_sketch
+from costa.nn import philox
 
 pytestmark = [
     pytest.mark.gpu,

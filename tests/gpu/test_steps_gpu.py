@@ -1,4 +1,4 @@
-"""Captured epochs against the same epochs one by one; stacks; what they cost in memory, and what they leave alone."""
+"""Captured epochs against the same epochs one by one, of one seed and of several; what they cost and leave alone."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ import torch
 from costa import settings, training
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
+from costa.training.capture import BRANCHES, WARM_UP
 
 pytestmark = [
     pytest.mark.gpu,
@@ -51,22 +52,24 @@ def build(graph, name, kind="gaussian", seed=0, **values):
     return method
 
 
-def stacked(graph, name, kind="gaussian", **values):
-    method = training.stacked(*resolve(graph, name, kind, **values), graph, SEEDS, CUDA)
-    assert method is not None
-    method.prepare(graph)
-    return method
+def several(graph, name, kind="gaussian", seeds=SEEDS, **values):
+    """The method with each seed; they share what is prepared."""
+    methods = [training.build(*resolve(graph, name, kind, **values), graph, seed, CUDA) for seed in seeds]
+    for method in methods:
+        method.share(methods[0])
+        method.prepare(graph)
+    return methods
 
 
-def captured(method, graph):
-    steps = training.Steps(method, graph, SMALL_STEPS)
+def captured(methods, graph):
+    steps = training.make_steps(methods, graph, SMALL_STEPS)
     assert steps.captures
     return steps
 
 
-def one_by_one(method, graph):
-    """The same epochs, on the same stream and in the same precision, of which none is ever captured."""
-    steps = captured(method, graph)
+def one_by_one(methods, graph):
+    """The same epochs, on the same streams and in the same precision, of which none is ever captured."""
+    steps = captured(methods, graph)
     steps._warm_up = 10**9
     return steps
 
@@ -79,10 +82,10 @@ def relative(ours, exact):
 @pytest.mark.parametrize("kind", CLOSE)
 def test_captured_epochs_are_the_epochs(graph, name, kind):
     replayed, plain = build(graph, name, kind), build(graph, name, kind)
-    steps = captured(replayed, graph)
+    steps = captured([replayed], graph)
     losses = torch.cat([steps.run(5), steps.run(7)])
     assert steps._captured is not None
-    expected = one_by_one(plain, graph).run(12)
+    expected = one_by_one([plain], graph).run(12)
     torch.testing.assert_close(losses, expected, rtol=0, atol=CLOSE[kind])
     assert losses.diff(dim=0).abs().min() > 1e-7  # every epoch has draws of its own
     assert torch.equal(replayed.generator.get_state(), plain.generator.get_state())
@@ -101,42 +104,55 @@ def test_captured_epochs_are_the_epochs(graph, name, kind):
 )
 @pytest.mark.parametrize("name", METHODS)
 def test_captured_epochs_with_every_part(graph, name, values):
-    losses = captured(build(graph, name, **values), graph).run(12)
-    expected = one_by_one(build(graph, name, **values), graph).run(12)
+    losses = captured([build(graph, name, **values)], graph).run(12)
+    expected = one_by_one([build(graph, name, **values)], graph).run(12)
     torch.testing.assert_close(losses, expected, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(
     ("kind", "values"), [("gaussian", {}), ("sparse", {}), ("countsketch", {}), ("countsketch", PACKED)]
 )
-def test_a_captured_stack_is_the_stack(graph, kind, values):
-    losses = captured(stacked(graph, "costa-mv", kind, **values), graph).run(12)
-    expected = one_by_one(stacked(graph, "costa-mv", kind, **values), graph).run(12)
+def test_captured_branches_are_the_branches(graph, kind, values):
+    losses = captured(several(graph, "costa-mv", kind, **values), graph).run(12)
+    expected = one_by_one(several(graph, "costa-mv", kind, **values), graph).run(12)
     torch.testing.assert_close(losses, expected, rtol=0, atol=CLOSE[kind])
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("kind", [kind for kind in CLOSE if kind != "selection"])
-def test_each_of_a_stack_trains_as_it_would_alone(graph, name, kind):
-    method = stacked(graph, name, kind)
-    losses = captured(method, graph).run(8)
-    vectors = method.embed(graph)
+@pytest.mark.parametrize("kind", CLOSE)
+def test_each_of_several_captured_branches_trains_as_it_would_alone(graph, name, kind):
+    methods = several(graph, name, kind)
+    steps = captured(methods, graph)
+    losses = steps.run(8)
+    assert steps._captured is not None
     assert losses.shape == (8, 3)
+    close = CLOSE[kind] if kind == "selection" else 1e-4  # it takes its P from H, rounding included
     for index, seed in enumerate(SEEDS):
         single = build(graph, name, kind, seed)
-        torch.testing.assert_close(losses[:, index : index + 1], captured(single, graph).run(8), rtol=1e-4, atol=1e-4)
-        assert relative(vectors[index], single.embed(graph)) < 1e-2
+        alone = captured([single], graph).run(8)
+        torch.testing.assert_close(losses[:, index : index + 1], alone, rtol=close, atol=close)
+        assert torch.equal(methods[index].generator.get_state(), single.generator.get_state())
+        assert relative(methods[index].embed(graph), single.embed(graph)) < 1e-2
+
+
+def test_more_seeds_than_branches_take_turns(graph):
+    seeds = range(BRANCHES + 3)
+    methods = several(graph, "costa-mv", seeds=seeds)
+    losses = captured(methods, graph).run(8)
+    assert losses.shape == (8, len(seeds))
+    for seed in (0, BRANCHES - 1, BRANCHES, BRANCHES + 2):
+        alone = captured([build(graph, "costa-mv", seed=seed)], graph).run(8)
+        torch.testing.assert_close(losses[:, seed : seed + 1], alone, rtol=1e-4, atol=1e-4)
 
 
 def test_one_that_diverges_leaves_the_others_alone(graph):
-    method, healthy = stacked(graph, "costa-mv"), stacked(graph, "costa-mv")
-    method.encoder.layers[0].weight.data[1, 0, 0] = torch.inf
-    outcomes = training.train_stacked(method, graph, settings.Train(epochs=12))
+    methods, healthy = several(graph, "costa-mv"), several(graph, "costa-mv")
+    methods[1].encoder.layers[0].weight.data[0, 0] = torch.inf
+    outcomes = training.train_together(methods, graph, settings.Train(epochs=12))
     assert [(outcome.status, outcome.epochs) for outcome in outcomes] == [("ok", 12), ("diverged", 0), ("ok", 12)]
-    training.train_stacked(healthy, graph, settings.Train(epochs=12))
-    ours, expected = method.embed(graph), healthy.embed(graph)
+    training.train_together(healthy, graph, settings.Train(epochs=12))
     for index in (0, 2):
-        assert relative(ours[index], expected[index]) < 1e-2
+        assert relative(methods[index].embed(graph), healthy[index].embed(graph)) < 1e-2
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "sparse"])
@@ -146,15 +162,16 @@ def test_going_on_is_the_same_as_never_having_stopped(graph, tmp_path, kind):
     for folder in folders:
         folder.mkdir()
     asked = iter(range(100))
-    stopped = training.train_stacked(
-        stacked(graph, "costa-mv", kind), graph, train, folders=folders, should_stop=lambda: next(asked) == 1
+    stopped = training.train_together(
+        several(graph, "costa-mv", kind), graph, train, folders=folders, should_stop=lambda: next(asked) == 1
     )
     assert {outcome.status for outcome in stopped} == {"interrupted"}
     assert 0 < stopped[0].epochs < 40
-    resumed, straight = stacked(graph, "costa-mv", kind), stacked(graph, "costa-mv", kind)
-    training.train_stacked(resumed, graph, train, folders=folders, resume=True)
-    training.train_stacked(straight, graph, train)
-    assert relative(resumed.embed(graph), straight.embed(graph)) < 1e-2
+    resumed, straight = several(graph, "costa-mv", kind), several(graph, "costa-mv", kind)
+    training.train_together(resumed, graph, train, folders=folders, resume=True)
+    training.train_together(straight, graph, train)
+    for one, other in zip(resumed, straight, strict=True):
+        assert relative(one.embed(graph), other.embed(graph)) < 1e-2
 
 
 @pytest.mark.parametrize("loss", ["cross", "both", "self"])
@@ -171,25 +188,28 @@ def test_fast_and_plain_are_the_same_numbers_up_to_rounding(graph, kind, loss):
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("kind", CLOSE)
-def test_nothing_waits_for_the_gpu(graph, name, kind):
-    steps = captured(build(graph, name, kind), graph)
-    steps.run(training.WARM_UP + 2)
+@pytest.mark.parametrize("together", [False, True])
+def test_nothing_waits_for_the_gpu(graph, name, kind, together):
+    steps = captured(several(graph, name, kind) if together else [build(graph, name, kind)], graph)
+    steps.run(WARM_UP + 2)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        for _ in range(3):
-            steps._captured.replay()
-        steps._epoch()
+        with torch.cuda.stream(steps._stream):
+            for _ in range(3):
+                steps._captured.replay()
+            steps._epoch()
     finally:
         torch.cuda.set_sync_debug_mode("default")
+    torch.cuda.current_stream().wait_stream(steps._stream)
     assert steps._fetch(4).isfinite().all()
 
 
 def test_what_is_asked_to_be_plain_or_deterministic_is_not_captured(graph):
     method = build(graph, "costa-mv")
-    assert not training.Steps(method, graph, settings.Train(kernels="plain")).captures
+    assert not training.make_steps([method], graph, settings.Train(kernels="plain")).captures
     torch.use_deterministic_algorithms(True)
     try:
-        assert not training.Steps(method, graph, SMALL_STEPS).captures
+        assert not training.make_steps([method], graph, SMALL_STEPS).captures
     finally:
         torch.use_deterministic_algorithms(False)
 
@@ -198,8 +218,8 @@ def test_what_is_asked_to_be_plain_or_deterministic_is_not_captured(graph):
 def test_the_global_generators_and_precision_are_left_as_found(graph, name):
     before, on_cuda = torch.get_rng_state(), torch.cuda.get_rng_state()
     precision = torch.get_float32_matmul_precision()
-    captured(build(graph, name), graph).run(6)
-    captured(stacked(graph, name), graph).run(6)
+    captured([build(graph, name)], graph).run(6)
+    captured(several(graph, name), graph).run(6)
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(torch.cuda.get_rng_state(), on_cuda)
     assert torch.get_float32_matmul_precision() == precision
@@ -213,7 +233,7 @@ def peak_of_training(n, kind, k):
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    training.Steps(method, large, SMALL_STEPS).run(6)
+    training.make_steps([method], large, SMALL_STEPS).run(6)
     return torch.cuda.max_memory_allocated() - before
 
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from costa import settings, training
+from costa.evaluate.probe import linear_probe
 from costa.graphs import load_graph
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
-from costa.probe import linear_probe
 
 pytestmark = [
     pytest.mark.gpu,

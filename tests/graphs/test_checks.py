@@ -32,7 +32,7 @@ CASES: dict[str, tuple[Callable[[Data], object], str]] = {
     "sparse x": (lambda d: setattr(d, "x", d.x.to_sparse()), "must be a dense tensor"),
     "1-D x": (lambda d: setattr(d, "x", d.x[:, 0]), r"two dimensions, not the shape \(3,\)"),
     "integer x": (lambda d: setattr(d, "x", d.x.long()), "floating point, not torch.int64"),
-    "one node": (lambda d: setattr(d, "x", d.x[:1]), "at least 2 nodes to contrast, and this one has 1"),
+    "one node": (lambda d: setattr(d, "x", d.x[:1]), "at least 2 nodes to contrast, but this one has 1"),
     "no columns": (lambda d: setattr(d, "x", d.x[:, :0]), "have no columns"),
     "NaN": (lambda d: d.x[1:].fill_(torch.nan), "features of node 1 hold a NaN"),
     "inf": (lambda d: d.x[2].fill_(-torch.inf), "features of node 2 hold"),

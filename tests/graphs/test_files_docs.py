@@ -29,9 +29,9 @@ def test_the_page_runs_from_top_to_bottom(tmp_path, monkeypatch, costa, capsys):
             for line in block.strip().splitlines():
                 result = costa(*shlex.split(line)[1:])
                 assert result.code == 0, (line, result.err, result.out)
-    told = "".join(printed)
-    assert "['ann', 'bob', 'cy'] [1, -1, 0] ['blue', 'red']" in told
-    assert "the edge table has the target 'cy' in row 2, which is not an id in the feature table; add that node" in told
+    text = "".join(printed)
+    assert "['ann', 'bob', 'cy'] [1, -1, 0] ['blue', 'red']" in text
+    assert "the edge table has the target 'cy' in row 2, which is not an id in the feature table; add that node" in text
     with open("vectors.csv", newline="") as file:
         assert [row[0] for row in csv.reader(file)] == ["id", "ann", "bob", "cy", "dan", "eve", "fay"]
 
@@ -40,7 +40,7 @@ def test_the_page_runs_from_top_to_bottom(tmp_path, monkeypatch, costa, capsys):
 def test_the_example(given, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["own_csv.py", *([str(tmp_path)] if given else [])])
     runpy.run_path(str(ROOT / "examples" / "own_csv.py"), run_name="__main__")
-    found = capsys.readouterr().out
-    assert found.startswith("nearest to north-00: ")
-    assert len(re.findall(r"(?<!to )north-\d\d", found)) >= 4
+    output = capsys.readouterr().out
+    assert output.startswith("nearest to north-00: ")
+    assert len(re.findall(r"(?<!to )north-\d\d", output)) >= 4
     assert (tmp_path / "vectors.csv").exists() == given

@@ -86,7 +86,7 @@ def test_files_named_one_by_one_are_one_text(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((None, None), "no graph was given; give a name, a folder, or a file of edges by --edges."),
+        ((None, None), "no graph was given; give a name, a folder, or a file of edges with --edges."),
         (("cora", "e.csv"), "the graph 'cora' and a file of edges were both given; give one of them."),
         (("cora", None, "x.npy"), "--features goes with --edges; a GRAPH brings its own."),
         (("cora", None, None, "n.csv"), "--nodes goes with --edges; a GRAPH brings its own."),
@@ -100,7 +100,7 @@ def test_what_cannot_be_named_together(arguments: tuple[str | None, ...], senten
 
 @pytest.mark.parametrize("name", ["digits", "."])
 def test_features_go_with_a_file_of_edges(name: str) -> None:
-    with pytest.raises(InputError, match="are named beside a file of edges, and"):
+    with pytest.raises(InputError, match="features and nodes go with a file of edges, which"):
         load_graph(name, features="x.npy")
 
 

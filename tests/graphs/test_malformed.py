@@ -70,11 +70,11 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "a missing column": (
         {"edges.csv": "from,target\nann,bob\n"},
-        "'FOLDER/edges.csv' has no column 'source', only from, target; rename the one that is meant.",
+        "'FOLDER/edges.csv' needs a column 'source' but has only from, target; rename or add the column.",
     ),
     "nodes without id": (
         {"nodes.csv": "name,label\nann,a\n"},
-        "'FOLDER/nodes.csv' has no column 'id', only name, label; rename the one that is meant.",
+        "'FOLDER/nodes.csv' needs a column 'id' but has only name, label; rename or add the column.",
     ),
     "an unknown id": (
         {"edges.csv": EDGES + "dan,ann\n"},
@@ -104,7 +104,7 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     "1.0 for 1": (
         {"edges.csv": "source,target\n1.0,2.0\n", "features.csv": "id,a\n1,5\n2,6\n"},
         "'FOLDER/edges.csv' has the source '1.0' in row 1, which is not an id in features.csv, though '1' is; write ids"
-        " alike everywhere.",
+        " the same way everywhere.",
     ),
     "an empty id": (
         {"edges.csv": EDGES + "ann, \n"},
@@ -120,7 +120,7 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "NaN": (
         {"features.csv": FEATURES.replace("40", "nan")},
-        "'FOLDER/features.csv' has NaN, or nothing, in row 2 of the column 'age'; replace it, or drop the row or the"
+        "'FOLDER/features.csv' has NaN or no value in row 2 of the column 'age'; replace it, or drop the row or the"
         " column.",
     ),
     "inf": (
@@ -149,7 +149,7 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "an empty file": (
         {"edges.csv": ""},
-        "'FOLDER/edges.csv' is empty or begins so; give it a first line with the names of its columns.",
+        "'FOLDER/edges.csv' is empty or starts with a blank line; put the column names in its first line.",
     ),
     "only a header": (
         {"features.csv": "id,age\n"},
@@ -167,7 +167,7 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
         {"features.csv": FEATURES + "dan,1\n"},
         "'FOLDER/features.csv' has 2 cells in row 4, but its first line has 3; give every row the same number.",
     ),
-    "a row too long, beside quotes": (
+    "a row too long, with quotes": (
         {"edges.csv": 'source,target\n"ann",bob\nbob,cy,ann\n'},
         "'FOLDER/edges.csv' has 3 cells in row 2, but its first line has 2; give every row the same number.",
     ),
@@ -185,19 +185,19 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "semicolons": (
         {"edges.csv": EDGES.replace(",", ";")},
-        "'FOLDER/edges.csv' has its cells between semicolons; put commas between them.",
+        "'FOLDER/edges.csv' separates its cells with semicolons; use commas instead.",
     ),
     "tabs": (
         {"edges.csv": EDGES.replace(",", "\t")},
-        "'FOLDER/edges.csv' has its cells between tabs; put commas between them, or let its name end in .tsv.",
+        "'FOLDER/edges.csv' separates its cells with tabs; use commas instead, or rename the file to end in .tsv.",
     ),
     "commas in .tsv": (
         {"edges.csv": None, "edges.tsv": EDGES},
-        "'FOLDER/edges.tsv' has its cells between commas; put tabs between them.",
+        "'FOLDER/edges.tsv' separates its cells with commas; use tabs instead.",
     ),
     "UTF-16": (
         {"edges.csv": EDGES.encode("utf-16")},
-        "'FOLDER/edges.csv' is UTF-16, or no text at all; save it as UTF-8 text.",
+        "'FOLDER/edges.csv' is UTF-16 or not text at all; save it as UTF-8 text.",
     ),
     "Latin-1": (
         {"edges.csv": "source,target\nJosé,ann\n".encode("latin-1")},
@@ -206,7 +206,7 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "a folder for a file": (
         {"edges.csv": Path.mkdir},
-        "'FOLDER/edges.csv' is a folder where a file is expected; name the file in it.",
+        "'FOLDER/edges.csv' is a folder, not a file; give the path of a file.",
     ),
     "a link to nowhere": (
         {"edges.csv": lambda path: path.symlink_to("elsewhere.csv")},
@@ -214,7 +214,7 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "an unreadable file": (
         {"edges.csv": lambda path: path.symlink_to("edges.csv")},
-        "'FOLDER/edges.csv' cannot be opened (Too many levels of symbolic links); see that you may read it.",
+        "'FOLDER/edges.csv' cannot be opened (Too many levels of symbolic links); check its permissions.",
     ),
     "a negative weight": (
         {"edges.csv": WEIGHTED.format(-2)},
@@ -222,7 +222,7 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "NaN for a weight": (
         {"edges.csv": WEIGHTED.format("nan")},
-        "'FOLDER/edges.csv' has NaN, or nothing, in row 2 of the column 'weight'; replace it, or drop the row or the"
+        "'FOLDER/edges.csv' has NaN or no value in row 2 of the column 'weight'; replace it, or drop the row or the"
         " column.",
     ),
     "no weight in a row": (
@@ -243,11 +243,11 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "one node": (
         {"edges.csv": "source,target\n", "features.csv": "a\n1\n"},
-        "a graph needs at least 2 nodes to contrast, and this one has 1.",
+        "a graph needs at least 2 nodes to contrast, but this one has 1.",
     ),
     "neither edges nor features": (
         {"edges.csv": "source,target\n", "features.csv": None, "nodes.csv": "id\nann\nbob\n"},
-        "'FOLDER/edges.csv' gives neither features nor edges, and nothing can be learnt of that; give one of them.",
+        "'FOLDER/edges.csv' gives neither features nor edges, so there is nothing to learn from; give one of them.",
     ),
     "features all zero": (
         {"features.csv": "a,b\n0,0\n0,0\n", "edges.csv": "source,target\n0,1\n"},
@@ -280,7 +280,7 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "NaN in an array": (
         NUMBERED | {"features.npy": np.array([[1.0, 2.0], [3.0, np.nan]])},
-        "'FOLDER/features.npy' has NaN, or nothing, in row 1, column 1 (both from 0); replace it, or drop the row or"
+        "'FOLDER/features.npy' has NaN or no value in row 1, column 1 (both from 0); replace it, or drop the row or"
         " the column.",
     ),
     "an infinity in a sparse matrix": (
@@ -298,17 +298,17 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "a truncated npy": (
         NUMBERED | {"features.npy": cut(lambda path: np.save(path, ROWS), 140)},
-        "'FOLDER/features.npy' cannot be read as a NumPy file (ValueError); save it anew with numpy.save, numpy.savez"
+        "'FOLDER/features.npy' cannot be read as a NumPy file (ValueError); save it again with numpy.save, numpy.savez"
         " or scipy.sparse.save_npz.",
     ),
     "a truncated npz": (
         NUMBERED | {"features.npy": None, "features.npz": cut(lambda path: np.savez(path, x=ROWS), 140)},
-        "'FOLDER/features.npz' cannot be read as a NumPy file (BadZipFile); save it anew with numpy.save, numpy.savez"
+        "'FOLDER/features.npz' cannot be read as a NumPy file (BadZipFile); save it again with numpy.save, numpy.savez"
         " or scipy.sparse.save_npz.",
     ),
     "a truncated parquet": (
         {"edges.csv": None, "edges.parquet": cut(parquet(source=["ann"], target=["bob"]), 50)},
-        "'FOLDER/edges.parquet' cannot be read as Parquet (ArrowInvalid); write it anew.",
+        "'FOLDER/edges.parquet' cannot be read as Parquet (ArrowInvalid); write it again.",
     ),
 }
 
@@ -333,7 +333,7 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
     for name, content in GOOD.items():
         write(tmp_path / name, content)
     (tmp_path / "edges.csv").chmod(0)
-    with pytest.raises(InputError, match=r"cannot be opened \(Permission denied\); see that you may read it\.$"):
+    with pytest.raises(InputError, match=r"cannot be opened \(Permission denied\); check its permissions\.$"):
         load_graph(tmp_path)
 
 
@@ -347,8 +347,8 @@ FILES: dict[str, tuple[tuple[str, Content], str]] = {
     ),
     "another kind of file": (
         ("graph.xlsx", b"PK"),
-        "'FOLDER/graph.xlsx' is no file of edges that costa reads; its name must end in .csv, .tsv, .parquet, .npz or"
-        " .graphml.",
+        "'FOLDER/graph.xlsx' is not a file of edges that costa reads; its name must end in .csv, .tsv, .parquet, .npz"
+        " or .graphml.",
     ),
     "one array": (
         ("graph.npz", lambda path: path.write_bytes(_npy(ROWS))),
@@ -356,7 +356,7 @@ FILES: dict[str, tuple[tuple[str, Content], str]] = {
     ),
     "no edges": (
         ("graph.npz", {"x": ROWS, "y": np.arange(3)}),
-        "'FOLDER/graph.npz' holds x, y, and no edges; save them as edge_index, or as adj_data and its company.",
+        "'FOLDER/graph.npz' holds x, y but no edges; save them as edge_index, or as the four adj_ parts.",
     ),
     "edges in three rows": (
         ("graph.npz", {"edge_index": np.ones((3, 4), dtype=int), "x": ROWS}),
@@ -373,8 +373,8 @@ FILES: dict[str, tuple[tuple[str, Content], str]] = {
     ),
     "2^63 in an array": (
         ("graph.npz", {"edge_index": np.array([[0], [2**63]], dtype=np.uint64), "x": ROWS}),
-        "edge_index in 'FOLDER/graph.npz' holds 9223372036854775808, which no row number can be; give row numbers from"
-        " 0.",
+        "edge_index in 'FOLDER/graph.npz' holds 9223372036854775808, too large for a row number; give row numbers"
+        " from 0.",
     ),
     "too few weights": (
         ("graph.npz", {"edge_index": np.array([[0, 1], [1, 2]]), "edge_weight": np.ones(3), "x": ROWS}),
@@ -391,7 +391,7 @@ FILES: dict[str, tuple[tuple[str, Content], str]] = {
     ),
     "too few labels": (
         ("graph.npz", {"edge_index": np.array([[0], [1]]), "x": ROWS, "y": np.arange(2)}),
-        "there are 2 labels for 3 nodes; give one for each, empty for none.",
+        "there are 2 labels for 3 nodes; give one each, empty if unlabelled.",
     ),
     "a part of a matrix": (
         ("graph.npz", PARTS),
@@ -415,7 +415,7 @@ FILES: dict[str, tuple[tuple[str, Content], str]] = {
     ),
     "no XML": (
         ("graph.graphml", "<graphml><graph>"),
-        "'FOLDER/graph.graphml' cannot be read as GraphML (ParseError); write it anew with networkx.write_graphml.",
+        "'FOLDER/graph.graphml' cannot be read as GraphML (ParseError); write it again with networkx.write_graphml.",
     ),
 }
 
@@ -446,13 +446,13 @@ OBJECTS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "no features": (
         lambda: as_graph(PAIR, {0: [1]}),
-        "a dict holds no features that costa knows; give an array, a scipy matrix or a frame.",
+        "a dict cannot be read as features; give an array, a scipy matrix or a frame.",
     ),
     "nodes that are no frame": (
         lambda: as_graph(PAIR, ROWS, ["a", "b", "c"]),
         "nodes must be a pandas or polars frame with the column id, not a list.",
     ),
-    "a Data with features beside it": (
+    "a Data and features given with it": (
         lambda: as_graph(Data(edge_index=torch.from_numpy(PAIR), num_nodes=2), ROWS),
         "a Data brings its own features and labels; set its x and y instead of giving others.",
     ),
@@ -471,7 +471,7 @@ OBJECTS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an adjacency of another size": (
         lambda: as_graph(scipy.sparse.coo_array(([1.0], ([4], [0])), shape=(5, 5)), ROWS),
-        "the adjacency matrix has 5 rows, and there are 3 nodes; give one row for each node.",
+        "the adjacency matrix has 5 rows, but there are 3 nodes; give one row for each node.",
     ),
     "a negative entry": (
         lambda: as_graph(scipy.sparse.csr_array([[0, -1.0, 0], [0, 0, 0], [0, 0, 0]]), ROWS),
@@ -561,7 +561,7 @@ def test_a_graph_without_edges_is_said(tmp_path: Path, caplog: pytest.LogCapture
     (tmp_path / "features.csv").write_text("id,age\nann,31\nbob,40\n")
     assert load_graph(str(tmp_path)).num_edges == 0
     (said,) = caplog.messages
-    assert said.endswith("joins no two nodes; each vector will come of a node's own features alone.")
+    assert said.endswith("joins no two nodes; vectors will use each node's own features only.")
 
 
 def test_features_that_are_alike_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -569,6 +569,6 @@ def test_features_that_are_alike_are_said(tmp_path: Path, caplog: pytest.LogCapt
         write(tmp_path / name, content)
     assert load_graph(tmp_path).x.tolist() == [[1], [1], [1]]
     assert caplog.messages == [
-        f"{str(tmp_path / 'features.csv')!r} has the same features for every node, which tell none from another; leave"
-        " them out to have them made from the edges."
+        f"{str(tmp_path / 'features.csv')!r} has the same features for every node, so they cannot tell nodes apart;"
+        " leave them out to have them made from the edges."
     ]

@@ -195,7 +195,7 @@ def test_a_gap_in_a_frame_has_its_sentence() -> None:
     edges = pandas.DataFrame({"source": [0], "target": [1]})
     with pytest.raises(InputError, match="the edge table has an empty target in row 1; give an id or drop the row"):
         as_graph(pandas.DataFrame({"source": [0], "target": pandas.array([None], dtype="string")}), np.eye(2))
-    with pytest.raises(InputError, match="the feature table has NaN, or nothing, in row 2 of the column 'a'"):
+    with pytest.raises(InputError, match="the feature table has NaN or no value in row 2 of the column 'a'"):
         as_graph(edges, pandas.DataFrame({"a": [1.0, None]}))
     twice = pandas.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])
     with pytest.raises(InputError, match="the feature table has two columns named 'a'; rename one of them"):
@@ -216,7 +216,7 @@ def test_networkx_with_features_given() -> None:
 @pytest.mark.parametrize(
     ("attributes", "sentence"),
     [
-        ({0: 1.0}, "the NetworkX graph has the attribute 'age' on some nodes and not on '1'; give it to every node or"),
+        ({0: 1.0}, "the NetworkX graph has the attribute 'age' on some nodes but not on '1'; give it to every node or"),
         ({0: 1.0, 1: "forty", 2: 3.0}, "has 'forty', which is not a number, in row 2 of the column 'age'"),
     ],
 )

@@ -60,7 +60,7 @@ def test_the_same_bits_every_time() -> None:
 
 
 def test_a_graph_in_pieces_is_placed_within_its_largest() -> None:
-    # Two triangles beside a ring of 40: without τ the first three eigenvectors would say which piece a node is in.
+    # Two triangles and a ring of 40: without τ the first three eigenvectors would say which piece a node is in.
     ring = torch.stack([torch.arange(40), (torch.arange(40) + 1) % 40])
     chords = torch.stack([torch.arange(40), (torch.arange(40) + 2) % 40])
     triangles = torch.tensor([[40, 41, 42, 43, 44, 45], [41, 42, 40, 44, 45, 43]])

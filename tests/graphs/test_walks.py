@@ -28,7 +28,7 @@ def small_graph(weights=None):
 
 
 def many(graph):
-    """Copies beside each other, whose walkers step at once: node i of each is i modulo n."""
+    """Disjoint copies whose walkers step at once: node i of each is i modulo n."""
     return Batch.from_data_list([graph] * COPIES)
 
 

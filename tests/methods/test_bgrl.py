@@ -8,10 +8,10 @@ import torch.nn.functional as F
 
 from costa import settings, training
 from costa.errors import InputError
-from costa.experiments import presets
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency
+from costa.settings import presets
 
 CPU = torch.device("cpu")
 BGRL = get_method("bgrl")
@@ -83,7 +83,7 @@ def test_the_target_follows_the_encoder_ever_more_slowly(graph):
 
 def test_the_loop_moves_the_target_after_each_step(graph):
     method = build(graph, target__decay=0.0, train__epochs=10**6)
-    training.Steps(method, graph, settings.Train(lr=1e-2)).run(3)
+    training.Steps([method], graph, settings.Train(lr=1e-2)).run(3)
     assert int(method.epoch) == 3
     for name, tensor in weights(method.target).items():
         torch.testing.assert_close(tensor, method.encoder.state_dict()[name])

@@ -3,12 +3,13 @@
 import pytest
 import torch
 
-from costa import health, settings, training
+from costa import settings, training
 from costa.errors import InputError
-from costa.experiments import presets
+from costa.evaluate import health
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency
+from costa.settings import presets
 
 CPU = torch.device("cpu")
 CCASSG = get_method("cca-ssg")

@@ -6,9 +6,9 @@ from torch_geometric.nn.models import DeepGraphInfomax
 
 from costa import settings, training
 from costa.errors import InputError
-from costa.experiments import presets
 from costa.methods import get_method
 from costa.nn import Adjacency, SparseMatrix
+from costa.settings import presets
 
 CPU = torch.device("cpu")
 DGI = get_method("dgi")

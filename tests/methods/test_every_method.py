@@ -6,12 +6,13 @@ import typing
 import pytest
 import torch
 
-from costa import health, settings, training
+from costa import settings, training
+from costa.evaluate import health
+from costa.evaluate.probe import linear_probe
 from costa.graphs.synthetic import planted_partition
 from costa.methods import METHODS, get_method
-from costa.methods.base import GradientMethod, state_of
+from costa.methods.base import GradientMethod
 from costa.nn import SparseMatrix
-from costa.probe import linear_probe
 
 CPU = torch.device("cpu")
 TRAINED = [name for name in METHODS if issubclass(get_method(name), GradientMethod)]
@@ -19,7 +20,7 @@ EVERY = pytest.mark.parametrize("name", TRAINED)
 SMALL = {"encoder.width": 16, "encoder.hidden": 24, "head.width": 16, "predictor.width": 20}
 WIDER = {"encoder.width": 32, "encoder.hidden": 64, "head.width": 32, "predictor.width": 64}
 AUGMENTED = {"augment.edge_rate": 0.3, "augment.mask_rate": 0.2}
-STACKS = [
+SEVERAL = [
     *((name, "dense", {}) for name in TRAINED),
     *((name, "sparse", {"encoder.activation": "prelu", "encoder.norm": "batch"} | AUGMENTED) for name in TRAINED),
     ("grace", "dense", {"head.width": 0, "augment.edge_rate": [0.0, 0.3]}),
@@ -55,7 +56,7 @@ def build(name, graph, values, seed=0):
 
 
 def run(method, graph, epochs, lr):
-    return training.Steps(method, graph, settings.Train(lr=lr)).run(epochs)
+    return training.Steps([method], graph, settings.Train(lr=lr)).run(epochs)
 
 
 @EVERY
@@ -89,26 +90,23 @@ def test_the_loss_of_the_same_draws_falls(name):
     assert average_loss() < before - 0.02 * abs(before)
 
 
-@pytest.mark.parametrize(("name", "features", "values"), STACKS)
-def test_each_of_a_stack_trains_as_it_would_alone(name, features, values):
-    graph, seeds = small_graph(features), [0, 7]
-    stacked = training.stacked(get_method(name), merged(name, graph, values), graph, seeds, CPU)
-    assert (stacked is not None) == build(name, graph, values).stackable
-    assert stacked is not None
-    stacked.prepare(graph)
-    assert isinstance(stacked.inputs(graph).x, SparseMatrix) == (features == "sparse")
-    losses = run(stacked, graph, 3, lr=1e-4)
-    vectors = stacked.embed(graph)
-    # Adam makes whole steps of a gradient that is nothing but rounding: that of a bias before BatchNorm
-    nearly = {"rtol": 1e-3, "atol": 5e-3}
-    for index, seed in enumerate(seeds):
-        alone = build(name, graph, values, seed)
-        torch.testing.assert_close(losses[:, [index]], run(alone, graph, 3, lr=1e-4), rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(vectors[index], alone.embed(graph), **nearly)
-        own, expected = state_of(stacked, index), alone.state_dict()
+@pytest.mark.parametrize(("name", "features", "values"), SEVERAL)
+def test_each_of_several_seeds_trains_exactly_as_it_would_alone(name, features, values):
+    graph, seeds, train = small_graph(features), [0, 7], settings.Train(epochs=3, weight_decay=1e-3)
+    together = [training.build(get_method(name), merged(name, graph, values), graph, seed, CPU) for seed in seeds]
+    training.train_together(together, graph, train)
+    assert isinstance(together[0].inputs(graph).x, SparseMatrix) == (features == "sparse")
+    assert together[1].inputs(graph) is together[0].inputs(graph)
+    losses = training.Steps(together, graph, train).run(3)
+    for index, (method, seed) in enumerate(zip(together, seeds, strict=True)):
+        alone = training.build(get_method(name), merged(name, graph, values), graph, seed, CPU)
+        training.train(alone, graph, train)
+        assert torch.equal(losses[:, [index]], training.Steps([alone], graph, train).run(3))
+        own, expected = method.state_dict(), alone.state_dict()
         assert own.keys() == expected.keys()
-        for key, tensor in expected.items():
-            torch.testing.assert_close(own[key], tensor, **nearly, msg=lambda m, k=key: f"{k}: {m}")
+        assert [key for key, tensor in expected.items() if not torch.equal(own[key], tensor)] == []
+        assert torch.equal(method.embed(graph), alone.embed(graph))
+        assert torch.equal(method.generator.get_state(), alone.generator.get_state())
 
 
 IN_USE = AUGMENTED | {"features.scaling": "none", "loss.kind": "both", "encoder.steps": 2}

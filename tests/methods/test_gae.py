@@ -8,10 +8,10 @@ from torch_geometric.nn.models import VGAE as PyGVGAE
 
 from costa import settings, training
 from costa.errors import InputError
-from costa.experiments import presets
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency, SparseMatrix
+from costa.settings import presets
 
 CPU = torch.device("cpu")
 BOTH = pytest.mark.parametrize("name", ["gae", "vgae"])

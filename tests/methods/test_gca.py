@@ -8,10 +8,10 @@ from torch_geometric.utils import to_networkx
 
 from costa import settings, training
 from costa.errors import InputError
-from costa.experiments import presets
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency, both_views_loss
+from costa.settings import presets
 
 CPU = torch.device("cpu")
 CENTRALITY = {
@@ -111,7 +111,7 @@ def test_others_take_a_centrality_and_have_none_by_default(graph, name):
 
 
 def test_what_is_rewired_has_no_centrality():
-    with pytest.raises(InputError, match=r"with augment\.edges = permute leave it out"):
+    with pytest.raises(InputError, match=r"does not apply to augment\.edges = permute; leave it out"):
         settings.Augment(edges="permute", edge_rate=(0.2,), centrality="degree")
 
 

@@ -6,11 +6,11 @@ from torch_geometric.data import Data
 
 from costa import settings, training
 from costa.errors import InputError
-from costa.experiments import presets
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.methods.gmi import Topology
 from costa.nn import Adjacency, SparseMatrix
+from costa.settings import presets
 
 CPU = torch.device("cpu")
 GMI = get_method("gmi")

@@ -5,10 +5,10 @@ import torch
 
 from costa import settings, training
 from costa.errors import InputError
-from costa.experiments import presets
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency
+from costa.settings import presets
 
 CPU = torch.device("cpu")
 PUBLISHED = {
@@ -102,9 +102,9 @@ def test_it_is_costa_in_two_views_without_a_sketch(graph):
         ({"train__kernels": "plain"}, False),
     ],
 )
-def test_what_can_be_captured_and_stacked(graph, values, capturable):
+def test_what_can_be_captured(graph, values, capturable):
     method = build(graph, **values)
-    assert (method.capturable, method.stackable) == (capturable, capturable)
+    assert method.capturable == capturable
     assert training.train(method, graph, settings.Train(epochs=2)).status == "ok"
 
 

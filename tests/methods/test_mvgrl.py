@@ -8,10 +8,10 @@ import torch.nn.functional as F
 
 from costa import settings, training
 from costa.errors import InputError
-from costa.experiments import presets
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency, SparseMatrix
+from costa.settings import presets
 
 CPU = torch.device("cpu")
 MVGRL = get_method("mvgrl")

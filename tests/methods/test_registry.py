@@ -13,10 +13,12 @@ import torch
 
 from costa import methods
 from costa.errors import InputError
-from costa.experiments import presets, tune
 from costa.graphs.synthetic import planted_partition
 from costa.methods.base import GradientMethod, Method
-from costa.methods.floors import Raw, RawSettings
+from costa.methods.baselines import Raw, RawSettings
+from costa.settings import presets
+from costa.tuning import jobs
+from costa.tuning import study as studies
 
 LOOK_UP = methods._entry_points.__wrapped__
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-method.md").read_text(encoding="utf-8")
@@ -75,10 +77,13 @@ def test_names_are_listed_without_an_import(installed):
     [
         (named("grace"), r"two methods are called 'grace', costa.methods.grace:GRACE and .*:Own; rename or remove"),
         (type("Other", (Raw,), {"name": "taken"}), r"two methods are called 'taken', .*:Own and .*:Other; rename"),
-        (RawSettings, r"<class 'costa.methods.floors.RawSettings'> is no method; give a class that derives"),
-        (Raw.build, r"is no method; give a class"),
-        (type("Bare", (Method,), {"name": "bare"}), r"the method .*:Bare has no title and no paper and no Settings;"),
-        (named("loose", type("L", (Raw, GradientMethod), {})), r"costa.methods.floors:RawSettings has no group train,"),
+        (RawSettings, r"<class 'costa.methods.baselines.RawSettings'> is not a method; give a class that derives"),
+        (Raw.build, r"is not a method; give a class"),
+        (type("Bare", (Method,), {"name": "bare"}), r"the method .*:Bare lacks .* attributes title, paper, Settings;"),
+        (
+            named("loose", type("L", (Raw, GradientMethod), {})),
+            r"baselines:RawSettings has no group train,",
+        ),
     ],
 )
 def test_what_is_no_method_or_has_a_name_that_is_taken_is_refused(cls, message):
@@ -96,10 +101,10 @@ def test_what_is_no_method_or_has_a_name_that_is_taken_is_refused(cls, message):
             "own = no.such.package:Own",
             r"the entry point own = no.such.package:Own .*ModuleNotFoundError: No module named 'no'.* uninstall it",
         ),
-        ("own = costa.methods.floors:Row", r"cannot be imported \(AttributeError: .*'Row'"),
-        ("own = costa.methods.floors:Raw", r"leads to a method that is called 'raw'; give both the same name"),
-        ("own = costa.methods.floors", r"<module 'costa.methods.floors' .*> is no method"),
-        ("own = costa.methods.floors:RawSettings", r"RawSettings'> is no method"),
+        ("own = costa.methods.baselines:Row", r"cannot be imported \(AttributeError: .*'Row'"),
+        ("own = costa.methods.baselines:Raw", r"leads to a method called 'raw'; give both the same name"),
+        ("own = costa.methods.baselines", r"<module 'costa.methods.baselines' .*> is not a method"),
+        ("own = costa.methods.baselines:RawSettings", r"RawSettings'> is not a method"),
         ("grace = own_package:Own", r"two methods are called 'grace'"),
     ],
 )
@@ -107,7 +112,7 @@ def test_an_entry_point_that_leads_nowhere_is_refused_where_it_is_asked_for(
     installed, monkeypatch, tmp_path, line, message
 ):
     (tmp_path / "own_package.py").write_text(
-        "from costa.methods import register\nfrom costa.methods.floors import Raw\n"
+        "from costa.methods import register\nfrom costa.methods.baselines import Raw\n"
         "@register\nclass Own(Raw):\n    name = 'grace'\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -119,7 +124,7 @@ def test_an_entry_point_that_leads_nowhere_is_refused_where_it_is_asked_for(
 
 def test_two_packages_with_one_name(installed, monkeypatch, tmp_path):
     for package in ("one_package", "other_package"):
-        text = "from costa.methods.floors import Raw\nclass Own(Raw):\n    name = 'own'\n"
+        text = "from costa.methods.baselines import Raw\nclass Own(Raw):\n    name = 'own'\n"
         (tmp_path / f"{package}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     installed("own = one_package:Own")
@@ -185,11 +190,11 @@ def test_a_method_from_outside_has_a_file_of_settings_but_no_presets(toy, tmp_pa
 
 def test_a_method_from_outside_is_tuned(toy, tmp_path):
     graph = planted_partition(120, 3, 8, degree=4, homophily=0.6, seed=0)
-    job = tune.Job(graph, toy, torch.device("cpu"), epochs=2, seeds=1, splits=2)
-    study = tune.open_study(tmp_path / "study.log", job, seed=0)
-    assert [ended.why for ended in tune.search(job, study, trials=1)] == [None]
-    assert [final.why for final in tune.judge_finalists(job, study, 1, 1)] == [None, None]
-    written = tune.write_presets(job, study, 1, 1, tmp_path)
+    job = jobs.TuningJob(graph, toy, torch.device("cpu"), epochs=2, seeds=1, splits=2)
+    study = studies.open_study(tmp_path / "study.log", job, seed=0)
+    assert [ended.why for ended in studies.search(job, study, trials=1)] == [None]
+    assert [final.why for final in studies.evaluate_finalists(job, study, 1, 1)] == [None, None]
+    written = studies.write_presets(job, study, 1, 1, tmp_path)
     assert {path.relative_to(tmp_path).parts[1] for path in written} == {"toy"}
     for path in written:
         presets.resolve(toy, graph, config=path)

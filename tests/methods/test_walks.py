@@ -6,12 +6,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from costa import health, settings, training
+from costa import settings, training
 from costa.errors import InputError
+from costa.evaluate import health
+from costa.evaluate.probe import linear_probe
 from costa.graphs.synthetic import planted_partition
 from costa.graphs.walks import RandomWalks
 from costa.methods import get_method, walks
-from costa.probe import linear_probe
 
 SMALL = {"walks.number": 2, "walks.length": 10, "walks.window": 3, "walks.dimension": 8}
 NAMES = pytest.mark.parametrize("name", ["deepwalk", "node2vec", "deepwalk-x"])

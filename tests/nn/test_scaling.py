@@ -51,5 +51,5 @@ def test_auto_goes_by_the_range_of_the_values(x, kind):
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(InputError, match="none, rows and standard"):
+    with pytest.raises(InputError, match="choose none, rows or standard"):
         FeatureScaling("auto", 3)

@@ -1,4 +1,4 @@
-"""Sparse constants against the same matrices written out, gradients and stacks included."""
+"""Sparse constants against the same matrices written out, gradients included."""
 
 import pytest
 import torch
@@ -46,34 +46,6 @@ def test_coordinates_may_come_in_any_order():
     a = SparseMatrix.from_coo(row[order], col[order], x[row, col][order], (7, 5))
     torch.testing.assert_close(a.a.to_dense(), x)
     torch.testing.assert_close(a.a_t.to_dense(), x.T)
-
-
-def test_one_matrix_multiplies_each_of_a_stack():
-    x, b, upstream = holes(7, 5), random(3, 5, 2, seed=1).requires_grad_(), random(3, 7, 2, seed=2)
-    out = SparseMatrix.from_dense(x) @ b
-    assert out.shape == (3, 7, 2)
-    torch.testing.assert_close(out, x @ b)
-    (gradient,) = torch.autograd.grad(out, b, upstream)
-    torch.testing.assert_close(gradient, x.T @ upstream)
-
-
-@pytest.mark.parametrize("size", [(7, 5), (6, 6)])
-def test_blocks_along_the_diagonal_multiply_each_its_own(size):
-    blocks = [holes(*size, seed=seed) for seed in (4, 5, 6)]
-    whole = torch.block_diag(*blocks)
-    a = SparseMatrix.from_dense(whole)
-    stacked = SparseMatrix(a.a, a.a_t, copies=3).to("cpu")
-    b, upstream = random(3, size[1], 2, seed=1).requires_grad_(), random(3, size[0], 2, seed=2)
-    out = stacked @ b
-    assert stacked.copies == 3
-    torch.testing.assert_close(out, torch.stack(blocks) @ b)
-    (gradient,) = torch.autograd.grad(out, b, upstream)
-    torch.testing.assert_close(gradient, torch.stack(blocks).mT @ upstream)
-
-
-def test_a_stack_of_one():
-    x, b = holes(7, 5), random(1, 5, 2, seed=1)
-    torch.testing.assert_close(SparseMatrix.from_dense(x) @ b, x @ b)
 
 
 def test_a_matrix_without_an_entry():

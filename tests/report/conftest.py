@@ -27,9 +27,9 @@ def write_graph(folder, *, labelled=True):
 
 def train(source, folder, method="costa-sv", **given):
     from costa import runs
-    from costa.experiments.presets import resolve
     from costa.graphs import load_graph
     from costa.methods import get_method
+    from costa.settings.presets import resolve
 
     graph = load_graph(str(source))
     resolved = resolve(get_method(method), graph, given=given)
@@ -38,15 +38,15 @@ def train(source, folder, method="costa-sv", **given):
 
 
 @pytest.fixture(scope="session")
-def own(tmp_path_factory):
+def small_run(tmp_path_factory):
     """A run on the user's own graph, its facts and its page."""
     from costa.graphs import load_graph
     from costa.report.facts import gather
     from costa.report.page import render
 
-    room = tmp_path_factory.mktemp("report")
-    source = write_graph(room / "friends")
-    folder = train(source, room / "run", **{"train.epochs": 8, "encoder.width": 32, "head.width": 16})
+    place = tmp_path_factory.mktemp("report")
+    source = write_graph(place / "friends")
+    folder = train(source, place / "run", **{"train.epochs": 8, "encoder.width": 32, "head.width": 16})
     facts = gather(folder)
     (folder / "report.html").write_text(render(facts), encoding="utf-8")
     return SimpleNamespace(folder=folder, facts=facts, graph=load_graph(str(source)), page=folder / "report.html")

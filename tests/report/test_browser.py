@@ -35,7 +35,7 @@ def browser():
 
 
 @pytest.fixture
-def visit(browser, own):
+def visit(browser, small_run):
     """Open the page: visit(width=…) → the page, with what it asked for and complained about."""
     opened = []
 
@@ -43,11 +43,11 @@ def visit(browser, own):
         context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
         opened.append(context)
         page = context.new_page()
-        page.asked, page.complaints = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
+        page.requests, page.complaints = [], []
+        page.on("request", lambda request: page.requests.append(request.url))
         page.on("console", lambda message: page.complaints.append(message.text))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.goto(own.page.as_uri())
+        page.goto(small_run.page.as_uri())
         settle(page)
         return page
 
@@ -72,16 +72,16 @@ def find(page, name):
     return page.locator("#card")
 
 
-def test_it_loads_quietly_and_draws_the_nodes(visit, own):
+def test_it_loads_quietly_and_draws_the_nodes(visit, small_run):
     page = visit()
-    assert page.asked == [own.page.as_uri()]
+    assert page.requests == [small_run.page.as_uri()]
     assert page.complaints == []
     pixels = page.evaluate(PIXELS)
     assert len(pixels) > 10 * 60
     assert len({tuple(pixel[2:]) for pixel in pixels}) >= 3  # two labels, and none
 
 
-def test_pointing_at_a_node_tells_who_it_is(visit, own):
+def test_pointing_at_a_node_tells_who_it_is(visit, small_run):
     page = visit()
     page.locator(".stage").scroll_into_view_if_needed()
     x, y, *_ = page.evaluate(PIXELS)[0]
@@ -90,14 +90,14 @@ def test_pointing_at_a_node_tells_who_it_is(visit, own):
     settle(page)
     card = page.locator("#card")
     assert card.is_visible()
-    assert card.locator("h3").inner_text() in own.graph.node_ids
+    assert card.locator("h3").inner_text() in small_run.graph.node_ids
     page.mouse.move(box["x"] + 1, box["y"] - 20)
     settle(page)
     assert not card.is_visible()
 
 
-def test_the_card_says_what_the_graph_says(visit, own):
-    nodes, graph = own.facts.nodes, own.graph
+def test_the_card_says_what_the_graph_says(visit, small_run):
+    nodes, graph = small_run.facts.nodes, small_run.graph
     card = find(visit(), "person 08 & co")
     source, target = graph.edge_index
     around = target[source == 8]
@@ -111,10 +111,10 @@ def test_the_card_says_what_the_graph_says(visit, own):
     assert "<b>blue</b>" in text
 
 
-def test_lines_lead_to_the_neighbours_in_the_graph(visit, own):
+def test_lines_lead_to_the_neighbours_in_the_graph(visit, small_run):
     page = visit()
     find(page, "person 40 & co")
-    points, (source, target) = own.facts.nodes.layout.points, own.graph.edge_index.numpy()
+    points, (source, target) = small_run.facts.nodes.layout.points, small_run.graph.edge_index.numpy()
     size = np.array(
         page.evaluate("() => { const s = document.querySelector('.stage'); return [s.clientWidth, s.clientHeight]; }")
     )
@@ -153,14 +153,14 @@ def test_buttons_and_keys_change_the_colours(visit):
     assert len(before ^ colours(page)) > 3
 
 
-def test_a_legend_entry_singles_its_group_out(visit, own):
+def test_a_legend_entry_singles_its_group_out(visit, small_run):
     page = visit()
     before = len(page.evaluate(PIXELS))
     assert page.locator("#legend button").count() == 3
     assert page.locator("#legend button span").nth(0).inner_text() == "<b>blue</b>"
     page.locator("#legend button").nth(0).click()
     settle(page)
-    share = np.mean(own.facts.nodes.labels.of == 0)
+    share = np.mean(small_run.facts.nodes.labels.of == 0)
     assert len(page.evaluate(PIXELS)) < (share + 0.25) * before
 
 
@@ -177,17 +177,17 @@ def test_zoom_and_keys_move_the_map(visit):
     assert page.evaluate(PIXELS) == before
 
 
-def test_the_curve_tells_its_values(visit, own):
+def test_the_curve_tells_its_values(visit, small_run):
     page = visit()
     chart = page.locator("#training svg[data-hover]")
     chart.focus()
     page.keyboard.press("Home")
-    epoch, loss = own.facts.losses[0]
+    epoch, loss = small_run.facts.losses[0]
     assert page.locator("#training output").inner_text() == f"epoch {epoch}: loss {loss:.4f}"
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     page.mouse.move(box["x"] + 0.99 * box["width"], box["y"] + 20)
-    epoch, loss = own.facts.losses[-1]
+    epoch, loss = small_run.facts.losses[-1]
     assert page.locator("#training output").inner_text() == f"epoch {epoch}: loss {loss:.4f}"
 
 

@@ -6,16 +6,16 @@ import pytest
 import torch
 
 from costa.augment.bounds import relative_covariance_error
-from costa.augment.features import make_sketch
+from costa.augment.registry import make_sketch
 from costa.errors import InputError
 from costa.report.facts import gather, read_losses, sketch_errors, spectrum
 
 from .conftest import train
 
 
-def test_facts_of_a_run(own):
-    facts, graph = own.facts, own.graph
-    assert facts.shape == np.load(own.folder / "embeddings.npy").shape
+def test_facts_of_a_run(small_run):
+    facts, graph = small_run.facts, small_run.graph
+    assert facts.shape == np.load(small_run.folder / "embeddings.npy").shape
     assert [epoch for epoch, _ in facts.losses] == list(range(1, 9))
     assert facts.edges == graph.num_edges // 2
     assert sum(count for _, count in facts.degrees) == 60
@@ -23,9 +23,9 @@ def test_facts_of_a_run(own):
     assert sum(facts.spectrum) == pytest.approx(1)
 
 
-def test_the_sketch_is_the_runs_own(own):
-    z = torch.from_numpy(np.load(own.folder / "embeddings.npy"))
-    found = own.facts.sketched
+def test_the_sketch_is_the_runs_own(small_run):
+    z = torch.from_numpy(np.load(small_run.folder / "embeddings.npy"))
+    found = small_run.facts.sketched
     assert (found.kind, found.rows, found.nodes) == ("countsketch", 30, 60)
     h = z - z.mean(0)
     sketch = make_sketch("countsketch", k=30, generator=torch.Generator().manual_seed(7))
@@ -34,8 +34,8 @@ def test_the_sketch_is_the_runs_own(own):
     assert max(found.errors) < found.proved
 
 
-def test_svd_is_drawn_once_and_no_sketch_is_left_out(own):
-    config, z = own.facts.config, torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
+def test_svd_is_drawn_once_and_no_sketch_is_left_out(small_run):
+    config, z = small_run.facts.config, torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
     changed = config | {"settings": config["settings"] | {"sketch.kind": "svd", "sketch.k": 3}}
     found = sketch_errors(changed, z)
     sigma = torch.linalg.svdvals((z - z.mean(0)).double()).square()
@@ -44,23 +44,23 @@ def test_svd_is_drawn_once_and_no_sketch_is_left_out(own):
     assert sketch_errors(config | {"method": "grace"}, z) is None
 
 
-def test_noise_that_a_run_adds_is_left_out_of_its_sketch(own):
-    config, z = own.facts.config, torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
+def test_noise_that_a_run_adds_is_left_out_of_its_sketch(small_run):
+    config, z = small_run.facts.config, torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
     noisy = sketch_errors(config | {"settings": config["settings"] | {"sketch.noise_std": 100.0}}, z)
     assert noisy.noise
     assert noisy.errors == sketch_errors(config, z).errors
 
 
-def test_perturbing_moves_vectors(own):
-    found = own.facts.distortion
-    assert not found.own
+def test_perturbing_moves_vectors(small_run):
+    found = small_run.facts.distortion
+    assert not found.as_trained
     assert (found.edge_rate, found.mask_rate) == (0.3, 0.3)
     assert sum(entry["nodes"] for entry in found.bins) <= 60
     assert all(entry["quartiles"][1] > 0 for entry in found.bins)
 
 
-def test_a_run_that_is_not_trained(own, tmp_path):
-    facts = gather(train(own.facts.config["graph"], tmp_path / "raw", method="raw"))
+def test_a_run_that_is_not_trained(small_run, tmp_path):
+    facts = gather(train(small_run.facts.config["graph"], tmp_path / "raw", method="raw"))
     assert facts.losses == []
     assert facts.sketched is None
     assert facts.distortion is None
@@ -68,23 +68,23 @@ def test_a_run_that_is_not_trained(own, tmp_path):
 
 
 @pytest.mark.parametrize(("value", "status"), [(np.nan, "diverged"), (1.0, "collapsed")])
-def test_vectors_that_are_not_alive_have_no_map(own, tmp_path, value, status):
+def test_vectors_that_are_not_alive_have_no_map(small_run, tmp_path, value, status):
     folder = tmp_path / "run"
-    shutil.copytree(own.folder, folder)
+    shutil.copytree(small_run.folder, folder)
     np.save(folder / "embeddings.npy", np.full((60, 4), value, dtype=np.float32))
     metrics = json.loads((folder / "metrics.json").read_text()) | {"status": status, "health": None}
     (folder / "metrics.json").write_text(json.dumps(metrics))
     facts = gather(folder)
     assert facts.nodes is None
     assert facts.sketched is None
-    assert (facts.metrics["health"] is None) == (status == "diverged")
+    assert (facts.metrics.health is None) == (status == "diverged")
 
 
-def test_a_graph_that_has_changed_is_told(own, tmp_path):
+def test_a_graph_that_has_changed_is_told(small_run, tmp_path):
     folder = tmp_path / "run"
-    shutil.copytree(own.folder, folder)
+    shutil.copytree(small_run.folder, folder)
     np.save(folder / "embeddings.npy", np.ones((59, 4), dtype=np.float32))
-    with pytest.raises(InputError, match="59 rows and friends has 60 nodes"):
+    with pytest.raises(InputError, match="59 rows and friends has 60 nodes: the graph has changed since the run"):
         gather(folder)
 
 

@@ -5,6 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from costa.evaluate.baselines import Baseline
+from costa.evaluate.health import Health
 from costa.report.facts import gather
 from costa.report.page import as_script, render
 
@@ -37,19 +39,19 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def page(own):
-    return Reader(own.page.read_text(encoding="utf-8"))
+def page(small_run):
+    return Reader(small_run.page.read_text(encoding="utf-8"))
 
 
-def changed(own, **metrics):
-    return render(dataclasses.replace(own.facts, metrics=own.facts.metrics | metrics))
+def changed(small_run, **metrics):
+    return render(dataclasses.replace(small_run.facts, metrics=dataclasses.replace(small_run.facts.metrics, **metrics)))
 
 
-def test_nothing_is_loaded(own, page):
+def test_nothing_is_loaded(small_run, page):
     assert not {"img", "iframe", "object", "embed", "audio", "video"} & set(page.tags)
     addresses = [value for _, name, value in page.attributes if name in ("src", "href", "action", "srcset")]
     assert addresses == ["data:,"]
-    text = own.page.read_text(encoding="utf-8")
+    text = small_run.page.read_text(encoding="utf-8")
     assert set(re.findall(r"https?://[^\s\"'<)]+", text)) == {"http://www.w3.org/2000/svg"}  # a name, no address
     assert "default-src 'none'" in text
     assert "unsafe" not in text
@@ -59,9 +61,9 @@ def test_no_style_or_handler_that_the_policy_would_refuse(page):
     assert not [name for _, name, _ in page.attributes if name == "style" or name.startswith("on")]
 
 
-def test_ids_and_labels_are_text(own, page):
+def test_ids_and_labels_are_text(small_run, page):
     assert page.tags.count("script") == 2
-    assert "<img" not in own.page.read_text(encoding="utf-8")
+    assert "<img" not in small_run.page.read_text(encoding="utf-8")
     data = json.loads(page.data)
     assert data["ids"][5] == MARKUP
     assert data["labels"]["names"] == ["<b>blue</b>", "red"]
@@ -72,20 +74,20 @@ def test_json_cannot_end_its_script():
     assert "<" not in as_script(MARKUP)
 
 
-def test_a_run_is_told_in_full(own, page):
-    metrics = own.facts.metrics
-    probe = metrics["probes"][0]
+def test_a_run_is_told_in_full(small_run, page):
+    metrics = small_run.facts.metrics
+    probe = metrics.probes[0]
     for words in (
         "friends: COSTA, one view",
         "random-10-10-80: 10% train",
-        f"{100 * probe['accuracy']['mean']:.1f} ± {100 * probe['accuracy']['std']:.1f} %",
-        f"{100 * metrics['floor']['raw']['accuracy']:.1f} %",
-        f"{metrics['clustering']['nmi']:.3f}",
+        f"{100 * probe.accuracy.mean:.1f} ± {100 * probe.accuracy.std:.1f} %",
+        f"{100 * metrics.baselines['raw'].accuracy:.1f} %",
+        f"{metrics.clustering.nmi:.3f}",
         "in epoch 1 to",
         "effective rank",
         "sketch.ratio",
         "chosen from the graph",
-        f"torch {metrics['versions']['torch']}",
+        f"torch {metrics.versions['torch']}",
         "Median bias by degree",
     ):
         assert words in page.text, words
@@ -100,30 +102,34 @@ def test_headings_follow_each_other(page):
     ("rank", "cosine", "words"),
     [
         (1.5, 0.5, "along a single line"),
-        (9, 0.995, "Barely"),
-        (9, 0.9, "share one strong direction"),
-        (9, 0.1, "Yes: they"),
+        (9, 0.995, "Almost: they differ"),
+        (9, 0.9, "No, but they share one strong direction"),
+        (9, 0.1, "No: they point"),
     ],
 )
-def test_health_in_a_plain_sentence(own, rank, cosine, words):
-    assert words in changed(own, health={"effective_rank": rank, "mean_cosine": cosine})
+def test_health_in_a_plain_sentence(small_run, rank, cosine, words):
+    assert words in changed(small_run, health=Health(rank, cosine))
 
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [("collapsed", "all vectors point the same way"), ("diverged", "no longer numbers"), ("interrupted", "--resume")],
+    [
+        ("collapsed", "all vectors point the same way"),
+        ("diverged", "values that are not numbers"),
+        ("interrupted", "--resume"),
+    ],
 )
-def test_a_run_that_went_wrong_says_so_first(own, status, words):
-    text = changed(own, status=status)
+def test_a_run_that_went_wrong_says_so_first(small_run, status, words):
+    text = changed(small_run, status=status)
     assert words in text[: text.index("<main>")]
     assert 'role="alert"' in text
 
 
-def test_training_that_did_not_help_is_told(own):
-    low, high = {"accuracy": 0, "nmi": 0}, {"accuracy": 1, "nmi": 1}
-    text = changed(own, floor={"raw": low, "diffused": high, "untrained": low})
+def test_training_that_did_not_help_is_told(small_run):
+    low, high = Baseline(accuracy=0, nmi=0), Baseline(accuracy=1, nmi=1)
+    text = changed(small_run, baselines={"raw": low, "diffused": high, "untrained": low})
     assert "diffused features, without any training, 100.0 %" in text[text.index("Training did not help") :]
-    assert "Training did not help" not in changed(own, floor=None)
+    assert "Training did not help" not in changed(small_run, baselines=None)
 
 
 def test_without_labels_the_page_goes_on(tmp_path):
@@ -135,25 +141,26 @@ def test_without_labels_the_page_goes_on(tmp_path):
     assert json.loads(page.data)["labels"] is None
 
 
-def test_a_score_of_few_labels_says_so(own):
-    assert "so few say little" not in changed(own, probes=own.facts.metrics["probes"][:1])
-    few = own.facts.metrics["probes"][0] | {"trained_on": 3, "classes": 2}
-    assert "learns 2 classes from 3 nodes; so few say little" in changed(own, probes=[few])
+def test_a_score_of_few_labels_says_so(small_run):
+    assert "its score says little" not in changed(small_run, probes=small_run.facts.metrics.probes[:1])
+    few = dataclasses.replace(small_run.facts.metrics.probes[0], trained_on=3, classes=2)
+    assert "learns 2 classes from only 3 nodes, so its score says little" in changed(small_run, probes=[few])
 
 
-def test_labels_that_were_not_used_are_told(own):
-    assert "costa probe RUN" in changed(own, probes=[], clustering=None, floor=None)
+def test_labels_that_were_not_used_are_told(small_run):
+    assert "costa probe RUN" in changed(small_run, probes=[], clustering=None, baselines=None)
 
 
-def test_dead_vectors_leave_the_rest_standing(own):
+def test_dead_vectors_leave_the_rest_standing(small_run):
     facts = dataclasses.replace(
-        own.facts,
+        small_run.facts,
         nodes=None,
         sketched=None,
         distortion=None,
         spectrum=[],
-        metrics=own.facts.metrics
-        | {"status": "diverged", "health": None, "probes": [], "clustering": None, "floor": None},
+        metrics=dataclasses.replace(
+            small_run.facts.metrics, status="diverged", health=None, probes=[], clustering=None, baselines=None
+        ),
     )
     page = Reader(render(facts))
     assert "There is no map" in page.text
@@ -161,16 +168,16 @@ def test_dead_vectors_leave_the_rest_standing(own):
     assert "Does the sketch" not in page.text
 
 
-def test_losses_that_are_no_numbers_are_counted(own):
+def test_losses_that_are_no_numbers_are_counted(small_run):
     losses = [(1, 3.0), (2, 2.0), (3, float("nan"))]
-    assert "In 1 of them it was not a number" in render(dataclasses.replace(own.facts, losses=losses))
-    assert "no curve of a single epoch" in render(dataclasses.replace(own.facts, losses=losses[:1]))
+    assert "In 1 epoch the loss was not a number" in render(dataclasses.replace(small_run.facts, losses=losses))
+    assert "A curve needs at least two epochs" in render(dataclasses.replace(small_run.facts, losses=losses[:1]))
 
 
-def test_command(costa, own):
-    own.page.unlink()
-    result = costa("report", own.folder)
+def test_command(costa, small_run):
+    small_run.page.unlink()
+    result = costa("report", small_run.folder)
     assert result.code == 0, result.err
-    assert str(own.page) in result.out
-    assert own.page.read_text(encoding="utf-8") == render(own.facts)
-    assert costa("report", own.folder.parent).code == 2
+    assert str(small_run.page) in result.out
+    assert small_run.page.read_text(encoding="utf-8") == render(small_run.facts)
+    assert costa("report", small_run.folder.parent).code == 2

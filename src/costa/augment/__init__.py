@@ -1,21 +1,11 @@
-"""What is perturbed: hidden features (`features`), the graph itself (`topology`), and what the paper proves (`bounds`).
+"""Augmentation of hidden features (`sketches`) and of the graph (`topology`), and the paper's bounds (`bounds`).
 
-The sketches are exported here; graph augmentation and the bounds are imported from their own modules.
+The sketches are exported here; import graph augmentation and the bounds from their own modules.
 """
 
-from costa.augment.features import (
-    SKETCHES,
-    CountSketch,
-    Draw,
-    NoiseInjection,
-    RademacherProjection,
-    RandomProjection,
-    RowSelection,
-    Sketch,
-    SparseProjection,
-    SVDSketch,
-    make_sketch,
-)
+from costa.augment.other_sketches import NoiseInjection, RowSelection, SVDSketch
+from costa.augment.registry import SKETCHES, make_sketch
+from costa.augment.sketches import CountSketch, Draw, RademacherProjection, RandomProjection, Sketch, SparseProjection
 
 __all__ = [
     "SKETCHES",

@@ -1,20 +1,20 @@
-"""How well a sketch keeps the covariance: what the paper states about it, and what is proved.
+"""How well a sketch keeps the covariance: what the paper states, and what is proved.
 
 The measure is error(H, H̃) = ‖HᵀH − H̃ᵀH̃‖₂ against ε·Tr(HᵀH), where H̃ = PH. For a sketch with ``center=True`` the
 statements are about the centred H: pass ``h - h.mean(0)`` here.
 
 The *lemmas* are the paper's, for `svd`, `gaussian` and `selection`; each has a domain, and outside it these functions
-refuse or return the trivial bound. There is none for `rademacher`, `sparse` and `countsketch`; in particular the
-Gaussian one does not carry over to a sparse P. (Density 0.01, one dominant row in H, k = 50, ε = 0.3: the sketch fails
-always, where the Gaussian lemma would say 0.57.)
+refuse or return the trivial bound. `rademacher`, `sparse` and `countsketch` have no lemma; in particular the Gaussian
+one does not carry over to a sparse P. (Density 0.01, one dominant row in H, k = 50, ε = 0.3: the sketch always fails,
+while the Gaussian lemma would say 0.57.)
 
-The *theorems* have proofs, in docs/theory.md:
+The *theorems* are proved in docs/theory.md:
 
-* every sketch: the exact :func:`second_moment` E‖HᵀH − H̃ᵀH̃‖²_F, and what Markov's inequality makes of it;
-* `gaussian`: :func:`gaussian_tail` for every H, and :func:`gaussian_spectral_tail`, which knows the stable rank of H;
+* every sketch: the exact :func:`second_moment` E‖HᵀH − H̃ᵀH̃‖²_F, and Markov's inequality with it;
+* `gaussian`: :func:`gaussian_tail` for every H, and :func:`gaussian_spectral_tail`, which uses the stable rank of H;
 * `selection`: :func:`selection_tail` and :func:`selection_spectral_tail`, likewise.
 
-:class:`Guarantee` puts them together for one sketch of one H; :func:`draw_errors` measures.
+:class:`Guarantee` combines them for one sketch of one H; :func:`draw_errors` measures the errors.
 """
 
 from __future__ import annotations
@@ -27,22 +27,14 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from costa.augment.features import (
-    CountSketch,
-    NoiseInjection,
-    RademacherProjection,
-    RandomProjection,
-    RowSelection,
-    Sketch,
-    SparseProjection,
-    SVDSketch,
-)
+from costa.augment.other_sketches import NoiseInjection, RowSelection, SVDSketch
+from costa.augment.sketches import CountSketch, RademacherProjection, RandomProjection, Sketch, SparseProjection
 from costa.errors import InputError
 
 BATCH = 2**22
 """Entries of the d × d differences that exist at a time while errors are drawn."""
 WIDE = 512
-"""From so many columns on, the largest eigenvalue is found by Lanczos' iteration instead of all eigenvalues."""
+"""With at least this many columns, Lanczos' iteration finds the largest eigenvalue alone."""
 
 
 @torch.no_grad()
@@ -71,7 +63,7 @@ def covariance_error(h: Tensor, h_tilde: Tensor) -> Tensor:
 def relative_covariance_error(h: Tensor, h_tilde: Tensor) -> Tensor:
     """The smallest ε with ‖HᵀH − H̃ᵀH̃‖₂ ≤ ε·Tr(HᵀH): the error divided by the trace.
 
-    Where H is zero this is 0 if H̃ is zero too, and infinite otherwise.
+    If H is zero, this is 0 if H̃ is zero too, and infinite otherwise.
     """
     error = covariance_error(h, h_tilde)
     return torch.where(error > 0, error / h.double().square().sum(), 0.0)
@@ -79,10 +71,10 @@ def relative_covariance_error(h: Tensor, h_tilde: Tensor) -> Tensor:
 
 @torch.no_grad()
 def svd_bound(h: Tensor, k: int) -> Tensor:
-    """ε = σ_{k+1}/σ₁, with which H̃ = U_kᵀH satisfies ‖HᵀH − H̃ᵀH̃‖₂ ≤ ε·Tr(HᵀH). Holds always.
+    """ε = σ_{k+1}/σ₁, with which H̃ = U_kᵀH satisfies ‖HᵀH − H̃ᵀH̃‖₂ ≤ ε·Tr(HᵀH). Always holds.
 
-    The lemma is generous: the error itself is σ²_{k+1}. It is 0 for k at least the rank of H, judged as
-    `torch.linalg.matrix_rank` does in float64.
+    The lemma is generous: the error itself is σ²_{k+1}. It is 0 if k is at least the rank of H, as determined by
+    `torch.linalg.matrix_rank` in float64.
     """
     _check_rows(k)
     sigma = torch.linalg.svdvals(_matrix("H", h))
@@ -92,10 +84,10 @@ def svd_bound(h: Tensor, k: int) -> Tensor:
 
 
 def gaussian_failure(eps: float, k: int) -> float:
-    """e^{−ε²k/8}: at most how often ‖HᵀH − H̃ᵀH̃‖₂ > ε·Tr(HᵀH) for a Gaussian P of k rows, 0 < ε < 1.
+    """e^{−ε²k/8}: the stated bound on P(‖HᵀH − H̃ᵀH̃‖₂ > ε·Tr(HᵀH)) for a Gaussian P of k rows, 0 < ε < 1.
 
     The printed proof fixes an eigenvector that depends on P, and bounds one of two tails; so it proves less than it
-    states. The statement holds for every H where ε²k ≥ 2.87, by :func:`gaussian_tail` and the moments behind it; for
+    states. The statement holds for every H if ε²k ≥ 2.87, by :func:`gaussian_tail` and the moments behind it; for
     smaller ε it is false in general: with d = 2 equal singular values and k = 1 every draw fails at ε < ½.
 
     Example:
@@ -108,11 +100,11 @@ def gaussian_failure(eps: float, k: int) -> float:
 
 
 def selection_failure(eps: float, k: int) -> float:
-    """e^{−(ε√k−1)²/8} for ε√k > 1, else 1: how often at most ‖HᵀH − H̃ᵀH̃‖₂ > ε·Tr(HᵀH) for rescaled selection.
+    """e^{−(ε√k−1)²/8} if ε√k > 1, else 1: the stated bound on P(‖HᵀH − H̃ᵀH̃‖₂ > ε·Tr(HᵀH)) for rescaled selection.
 
-    It is about rows drawn with pᵢ = ‖hᵢ‖²/‖H‖²_F and scaled by 1/√(k·pᵢ), not about ``scaling="printed"``. The print
+    It is about rows drawn with pᵢ = ‖hᵢ‖²/‖H‖²_F and scaled by 1/√(k·pᵢ), not about ``scaling="printed"``. The paper
     gives no domain, but its proof sets ε = (1 + √(8·log 1/δ))/√k, which exceeds 1/√k; below that the printed
-    expression rises again and cannot be meant (k = 16, ε = 0.02: it says 0.90, and every draw fails).
+    expression rises again and is wrong (k = 16, ε = 0.02: it says 0.90, and every draw fails).
 
     Example:
         >>> selection_failure(0.02, 16)
@@ -149,10 +141,10 @@ def selection_rows(eps: float, delta: float) -> int:
 
 
 def gaussian_tail(eps: float, k: int) -> float:
-    """2·((1 + ε)·e^{−ε})^{k/2}: at most how often a Gaussian P of k rows fails, for every H and every ε > 0.
+    """2·((1 + ε)·e^{−ε})^{k/2}: bounds the failure probability of a Gaussian P of k rows, for every H and ε > 0.
 
     For ε ≤ 1 it is at most 2·e^{−ε²k/8}. A theorem, and about ‖·‖_F, the larger norm: for every increasing convex φ,
-    E φ(‖HᵀH − H̃ᵀH̃‖²_F/Tr²) ≤ E φ((χ²_k/k − 1)²): an H of rank one is the worst. Take φ(x) = cosh(t√x).
+    E φ(‖HᵀH − H̃ᵀH̃‖²_F/Tr²) ≤ E φ((χ²_k/k − 1)²): an H of rank one is the worst case. Take φ(x) = cosh(t√x).
 
     Example:
         >>> round(gaussian_tail(0.3, 256), 4)
@@ -164,10 +156,10 @@ def gaussian_tail(eps: float, k: int) -> float:
 
 
 def gaussian_spectral_tail(eps: float, k: int, stable_rank: float) -> float:
-    """2·e^{−t²/2} with ε = 2η/√r + η², η = (1 + (1 + t)/√r)/√k: at most how often a Gaussian P of k rows fails.
+    """2·e^{−t²/2} with ε = 2η/√r + η², η = (1 + (1 + t)/√r)/√k: bounds a Gaussian P's failure probability.
 
     r = Tr(HᵀH)/‖HᵀH‖₂ is the stable rank. A theorem, from Gordon's comparison and the concentration of Lipschitz
-    functions; for r well above 1 its ε is near 2/√(r·k) + 1/k, far below what does not look at H.
+    functions; for r well above 1 its ε is near 2/√(r·k) + 1/k, far below that of bounds for every H.
 
     Example:
         >>> round(gaussian_spectral_tail(0.2, 256, stable_rank=6.0), 4)
@@ -182,9 +174,9 @@ def gaussian_spectral_tail(eps: float, k: int, stable_rank: float) -> float:
 
 
 def selection_tail(eps: float, k: int, concentration: float = 0.0) -> float:
-    """e^{−(ε√k − √(1−ρ))²} for ε√k > √(1−ρ), else 1: at most how often rescaled selection of k rows fails.
+    """e^{−(ε√k − √(1−ρ))²} if ε√k > √(1−ρ), else 1: bounds the failure probability of rescaled selection of k rows.
 
-    ρ = ‖HᵀH‖²_F/Tr² (0 where H is not known). A theorem, and about ‖·‖_F: one row more or less changes ‖HᵀH − H̃ᵀH̃‖_F
+    ρ = ‖HᵀH‖²_F/Tr² (0 if H is not known). A theorem, and about ‖·‖_F: one row more or less changes ‖HᵀH − H̃ᵀH̃‖_F
     by at most √2·Tr/k, so McDiarmid's inequality holds around a mean of at most √((1−ρ)/k)·Tr. The exponent is eight
     times that of the lemma, which follows from it.
     """
@@ -195,9 +187,9 @@ def selection_tail(eps: float, k: int, concentration: float = 0.0) -> float:
 
 
 def selection_spectral_tail(eps: float, k: int, stable_rank: float, columns: int) -> float:
-    """2d·e^{−(k·ε²/2)/(1/r + ε/3)}: at most how often rescaled selection of k rows fails, by matrix Bernstein.
+    """2d·e^{−(k·ε²/2)/(1/r + ε/3)}: bounds the failure probability of rescaled selection of k rows (matrix Bernstein).
 
-    r is the stable rank; d may be the rank of H where that is less than its number of columns.
+    r is the stable rank; d may be the rank of H instead of its number of columns.
     """
     _check_eps(eps)
     _check_rows(k)
@@ -205,7 +197,7 @@ def selection_spectral_tail(eps: float, k: int, stable_rank: float, columns: int
 
 
 class Statistics:
-    """What the bounds ask of an H (n × d), none of which changes with its scale; in float64.
+    """The statistics of an H (n × d) that the bounds need, all invariant to its scale; in float64.
 
     Attributes:
         h: H.
@@ -216,7 +208,7 @@ class Statistics:
         self.h = _matrix("H", h.detach())
         self.trace = float(self.h.square().sum())
         if not self.trace > 0:
-            raise InputError("H is zero: there is no covariance to keep, and nothing to say about it.")
+            raise InputError("H is zero and has no covariance to keep: give another H.")
 
     @cached_property
     def gram(self) -> Tensor:
@@ -225,12 +217,12 @@ class Statistics:
 
     @cached_property
     def spectrum(self) -> Tensor:
-        """σ²ᵢ/Tr(HᵀH), the largest first; d of them."""
+        """The d values σ²ᵢ/Tr(HᵀH), largest first."""
         return torch.linalg.eigvalsh(self.gram).clamp(min=0).flip(0)
 
     @property
     def largest(self) -> float:
-        """‖HᵀH‖₂/Tr(HᵀH): the error of H̃ = 0. An ε above it says nothing."""
+        """‖HᵀH‖₂/Tr(HᵀH): the error of H̃ = 0. A bound with a larger ε is vacuous."""
         return float(self.spectrum[0])
 
     @property
@@ -268,8 +260,8 @@ def second_moment(statistics: Statistics, sketch: Sketch) -> float:
     ======================= =============================================================
 
     Args:
-        statistics: Of H, centred where the sketch centres.
-        sketch: Without `noise_std`, but for `noise`.
+        statistics: The statistics of H, centred if the sketch centres.
+        sketch: A sketch without `noise_std`, or `noise`.
 
     Example:
         >>> from costa.augment import make_sketch
@@ -299,7 +291,7 @@ def second_moment(statistics: Statistics, sketch: Sketch) -> float:
 
 
 def _printed_moment(statistics: Statistics, k: int) -> float:
-    """Of rows drawn with pᵢ ∝ ‖hᵢ‖ and left as they are: the bias kM − HᵀH, and the variance around kM."""
+    """The moment for rows drawn with pᵢ ∝ ‖hᵢ‖ and not rescaled: the bias kM − HᵀH and the variance around kM."""
     p = statistics.shares.sqrt() / statistics.shares.sqrt().sum()
     mean = (statistics.h.T * p) @ statistics.h / statistics.trace
     bias = k * mean - statistics.gram
@@ -312,8 +304,8 @@ class Guarantee:
     """What the paper states, and what is proved, about one sketch of one H.
 
     Args:
-        statistics: Of H, centred where the sketch centres.
-        sketch: Without `noise_std`, but for `noise`.
+        statistics: The statistics of H, centred if the sketch centres.
+        sketch: A sketch without `noise_std`, or `noise`.
 
     Example:
         >>> from costa.augment import make_sketch
@@ -337,7 +329,7 @@ class Guarantee:
         return second_moment(self.statistics, self.sketch)
 
     def stated(self, eps: float) -> float | None:
-        """The failure probability that the paper's lemma states at ε; None where there is no lemma."""
+        """The failure probability that the paper's lemma states at ε; None without a lemma."""
         if isinstance(self.sketch, RandomProjection):
             return gaussian_failure(eps, self.rows) if eps < 1 else None
         if isinstance(self.sketch, RowSelection) and self.sketch.scaling == "unbiased":
@@ -347,7 +339,7 @@ class Guarantee:
         return None
 
     def proved(self, eps: float) -> float:
-        """The least failure probability at ε that a theorem gives for this H; never below the truth."""
+        """The least failure probability at ε that a theorem gives for this H: an upper bound."""
         k, known = self.rows, self.statistics
         if isinstance(self.sketch, SVDSketch):
             return float(eps < float(known.spectrum[k]) if k < len(known.spectrum) else 0.0)
@@ -360,7 +352,7 @@ class Guarantee:
         return min(bounds)
 
     def stated_eps(self, delta: float) -> float | None:
-        """The ε of the lemma for a failure probability δ; None where there is none (for `gaussian`: below 1)."""
+        """The ε of the lemma for a failure probability δ; None if there is none (`gaussian`: none below 1)."""
         _check_delta(delta)
         if isinstance(self.sketch, RandomProjection):
             eps = math.sqrt(-8 * math.log(delta) / self.rows)
@@ -370,9 +362,9 @@ class Guarantee:
         return self._svd_eps if isinstance(self.sketch, SVDSketch) else None
 
     def proved_eps(self, delta: float) -> float:
-        """The smallest ε that is proved to fail with a probability of at most δ for this H."""
+        """The smallest ε whose failure probability is proved to be at most δ for this H."""
         _check_delta(delta)
-        # Markov's own ε is an upper end; where the error is certain to be zero, so is that end.
+        # Markov's ε is an upper end; if the error is surely zero, it is zero too.
         low, high = 0.0, math.sqrt(self.moment / delta)
         for _ in range(60):
             middle = (low + high) / 2
@@ -390,17 +382,16 @@ def draw_errors(
 ) -> tuple[Tensor, Tensor]:
     """‖HᵀH − H̃ᵀH̃‖₂/Tr and ‖HᵀH − H̃ᵀH̃‖²_F/Tr² of independent draws, float64, on the CPU.
 
-    A batch of differences exists at a time. H is sketched in float32, as in training; P is written out nowhere that
-    the sketch does not.
+    One batch of differences exists at a time. H is sketched in float32, as in training.
 
     Args:
-        statistics: Of H, centred where that is meant.
-        sketch: With ``center=False``: H is taken as it is.
-        draws: How many.
-        generator: Of P, and of E.
+        statistics: The statistics of H; centre H first if needed.
+        sketch: A sketch with ``center=False``.
+        draws: The number of draws.
+        generator: Draws P and E.
     """
     if sketch.center:
-        raise InputError("a sketch that centres measures another H: give center=False, and centre H before.")
+        raise InputError("errors are measured without centring: give center=False, and centre H first if needed.")
     h, gram = statistics.h.float(), statistics.gram
     d = h.shape[1]
     spectral, frobenius = [], []
@@ -420,18 +411,18 @@ def _largest_moduli(differences: Tensor) -> Tensor:
         return torch.linalg.eigvalsh(differences).abs().amax(1)
     from scipy.sparse.linalg import eigsh
 
-    # Always the same start, as ARPACK's own comes from a global generator; and no special direction: centred
-    # features whose rows sum to one have D·(1, …, 1) = 0.
+    # A fixed start, as ARPACK's default comes from a global generator; and a random direction: centred features
+    # whose rows sum to one have D·(1, …, 1) = 0.
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(differences.shape[1], dtype=torch.float64, generator=generator).numpy()
-    found = [
+    largest = [
         eigsh(d.cpu().numpy(), k=1, which="LM", v0=start, tol=1e-6, return_eigenvectors=False) for d in differences
     ]
-    return torch.tensor([abs(float(largest[0])) for largest in found], dtype=torch.float64)
+    return torch.tensor([abs(float(value[0])) for value in largest], dtype=torch.float64)
 
 
 def _smallest_k(failure: Callable[[float, int], float], eps: float, delta: float, estimate: float) -> int:
-    """The smallest k with failure(ε, k) ≤ δ, from an estimate that is right up to rounding."""
+    """The smallest k with failure(ε, k) ≤ δ, from an estimate that is exact up to rounding."""
     k = math.ceil(estimate)
     while k > 1 and failure(eps, k - 1) <= delta:
         k -= 1

@@ -1,4 +1,4 @@
-"""Where graphs come from: the benchmarks by name, a user's own by path or from memory."""
+"""Load graphs: benchmarks by name, a user's own graph by path or from memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Location = str | os.PathLike[str]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when asked for: `costa --help` should not wait for PyTorch.
+    # Imported on first use: `costa --help` should not wait for PyTorch.
     if name != "as_graph":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module("costa.graphs.memory").as_graph
@@ -36,24 +36,24 @@ def load_graph(
     nodes: Location | None = None,
     data_dir: Location | None = None,
 ) -> Data:
-    """A graph, by the name of a benchmark or the path of a folder or a file, exactly as its source has it.
+    """Load a graph by a benchmark's name or by the path of a folder or file, exactly as its source has it.
 
     Names win: ``"cora"`` is the benchmark, ``"./cora"`` the folder (whose graph is then named ``cora-folder``). A path
     object is never a name, because ``Path("./cora")`` and ``Path("cora")`` cannot be told apart.
 
     The graph carries ``x`` (n × features, float32, unscaled), ``edge_index`` (both directions of every
-    edge, no duplicates), ``y`` (int64, −1 where unlabelled) and ``name``; where the source has them also
+    edge, no duplicates), ``y`` (int64, −1 if unlabelled) and ``name``; if the source has them, also
     ``edge_weight`` and ``train_mask``, ``val_mask``, ``test_mask``. A user's own graph carries ``node_ids``
     and ``label_names`` too (see :mod:`costa.graphs.files`).
 
     Args:
         name_or_path: One of the names in ``BENCHMARKS``; a folder with an ``edges`` file; a file of edges, a bundle
-            (``.npz``) or a GraphML file; or several files as :func:`name_files` joins them.
-        features: Beside a file of edges, that of the features.
-        nodes: Beside a file of edges, that of the ids and labels.
-        data_dir: A folder that holds benchmark data; it is searched first and never written to. Then come
-            the folder that the environment variable ``COSTA_DATA`` names (read-only too), the user's cache,
-            and a download into that cache.
+            (``.npz``) or a GraphML file; or several files joined by :func:`name_files`.
+        features: The file of features that goes with a file of edges.
+        nodes: The file of ids and labels that goes with a file of edges.
+        data_dir: A folder that holds benchmark data; it is searched first and never written to. The
+            folder in the environment variable ``COSTA_DATA`` (read-only too) comes next, then the user's cache,
+            then a download into that cache.
 
     Raises:
         InputError: The graph is unknown, incomplete, malformed, or could not be fetched.
@@ -70,11 +70,11 @@ def load_graph(
     path = Path(given).expanduser()
     is_name = isinstance(name_or_path, str) and name_or_path in known
     if (features is not None or nodes is not None) and (is_name or path.is_dir()):
-        raise InputError(f"features and nodes are named beside a file of edges, and {given!r} is none.")
+        raise InputError(f"features and nodes go with a file of edges, which {given!r} is not; leave them out.")
     if is_name:
         graph = load_benchmark(known[given], data_dir=data_dir)
     else:
-        graph = _read_own(path, given, features, nodes)
+        graph = _read_path(path, given, features, nodes)
         # Its runs and results must not pass for the benchmark's.
         kind = "-folder" if path.is_dir() else "-file"
         graph.name += kind if graph.name in known else ""
@@ -85,7 +85,7 @@ def load_graph(
     return graph
 
 
-def _read_own(path: Path, given: str, features: Location | None, nodes: Location | None) -> Data:
+def _read_path(path: Path, given: str, features: Location | None, nodes: Location | None) -> Data:
     from costa.graphs.files import EDGES, WHOLE, read_files, read_folder
 
     if path.is_dir():
@@ -102,7 +102,7 @@ def _read_own(path: Path, given: str, features: Location | None, nodes: Location
 def name_files(
     graph: str | None, edges: Location | None, features: Location | None = None, nodes: Location | None = None
 ) -> str:
-    """One text for a GRAPH, that ``load_graph`` takes: a name or a path as it is, or files named one by one.
+    """Join a GRAPH argument into one string for ``load_graph``: a name or a path as it is, or several files.
 
     >>> name_files(None, "/data/links.csv", features="/data/words.npz")
     '/data/links.csv + features /data/words.npz'
@@ -111,7 +111,7 @@ def name_files(
         raise InputError(f"the graph {graph!r} and a file of edges were both given; give one of them.")
     named = graph if edges is None else os.path.abspath(edges)
     if named is None:
-        raise InputError("no graph was given; give a name, a folder, or a file of edges by --edges.")
+        raise InputError("no graph was given; give a name, a folder, or a file of edges with --edges.")
     for what, path in (("features", features), ("nodes", nodes)):
         if path is not None:
             if graph is not None:
@@ -121,7 +121,7 @@ def name_files(
 
 
 def named_files(graph: str) -> tuple[str, str | None, str | None]:
-    """The files of edges, features and nodes that :func:`name_files` has joined; a name or a path is the first alone.
+    """Split what :func:`name_files` joined into files of edges, features and nodes; a name or a path comes first.
 
     >>> named_files("/data/links.csv + features /data/words.npz")
     ('/data/links.csv', '/data/words.npz', None)
@@ -131,7 +131,7 @@ def named_files(graph: str) -> tuple[str, str | None, str | None]:
 
 
 def _unknown(given: str) -> str:
-    """The sentence for a graph that is neither a name nor a path, with the nearest name if one is near."""
+    """The error for a graph that is neither a name nor a path, with the most similar name if there is one."""
     spellings = {spelling.lower(): b.name for b in BENCHMARKS for spelling in (b.folder, b.title, b.name)}
     hint = did_you_mean(given, spellings)
     names = ", ".join(benchmark.name for benchmark in BENCHMARKS)

@@ -2,10 +2,10 @@
 
 A bundle is one ``.npz`` file with
 
-- ``edge_index`` (2 × edges, row numbers) and perhaps ``edge_weight``; or an adjacency matrix, as the public benchmarks
-  have it (``adj_data``, ``adj_indices``, ``adj_indptr``, ``adj_shape``) or as ``scipy.sparse.save_npz`` writes it;
-- perhaps ``x``, or ``attr_data``, ``attr_indices``, ``attr_indptr``, ``attr_shape``: the features, as they stand;
-- perhaps ``y`` or ``labels``, one a node, negative or NaN where there is none; perhaps ``node_ids``.
+- ``edge_index`` (2 × edges, row numbers) and perhaps ``edge_weight``; or an adjacency matrix, as in the public
+  benchmarks (``adj_data``, ``adj_indices``, ``adj_indptr``, ``adj_shape``) or as ``scipy.sparse.save_npz`` writes it;
+- perhaps ``x``, or ``attr_data``, ``attr_indices``, ``attr_indptr``, ``attr_shape``: the features, unscaled;
+- perhaps ``y`` or ``labels``, one per node, negative or NaN if unlabelled; perhaps ``node_ids``.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Features:
     """The n × features matrix in its source's order, and the ids of its rows if it has them.
 
     Attributes:
-        where: What a sentence calls it.
-        short: What a sentence about something else calls it.
+        where: Its name in error messages.
+        short: Its name in messages about something else.
         x: float32, finite.
         ids: Text, unique; or None.
     """
@@ -47,10 +47,10 @@ class Links:
     """Edges between row numbers.
 
     Attributes:
-        where: What a sentence calls them.
+        where: Their name in error messages.
         index: 2 × e, int64, from source to target.
         weight: e numbers, float64; or None.
-        num_nodes: Where the source says how many nodes there are.
+        num_nodes: The number of nodes, if the source gives it.
     """
 
     where: str
@@ -61,7 +61,7 @@ class Links:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A graph as one file holds it."""
+    """A whole graph from one file."""
 
     links: Links
     features: Features | None
@@ -71,17 +71,17 @@ class Bundle:
 
 def read_features(path: Path) -> Features:
     """The matrix in a ``.npy`` or ``.npz`` file."""
-    where, found = repr(str(path)), _load(path)
-    if isinstance(found, Mapping):
-        if "format" in found:
+    where, loaded = repr(str(path)), _load(path)
+    if isinstance(loaded, Mapping):
+        if "format" in loaded:
             matrix: Any = _scipy(path, where)
-        elif len(found) == 1:
-            matrix = _member(found, next(iter(found)), where)
+        elif len(loaded) == 1:
+            matrix = _member(loaded, next(iter(loaded)), where)
         else:
-            keys = ", ".join(found) or "nothing"
+            keys = ", ".join(loaded) or "nothing"
             raise InputError(f"{where} holds {keys}; save exactly one array or sparse matrix in it.")
     else:
-        matrix = found
+        matrix = loaded
     return as_features(matrix, where, path.name)
 
 
@@ -93,7 +93,7 @@ def as_features(matrix: Any, where: str, short: str) -> Features:
         raise InputError(f"{where} has the shape {tuple(matrix.shape)}; give one row of features for each node.")
     check_size(matrix.shape, where)
     with np.errstate(over="ignore"):
-        # a sparse matrix is narrowed before it is written out
+        # a sparse matrix is narrowed before it becomes dense
         narrow = matrix.astype(np.float32)
         x = np.ascontiguousarray(narrow.toarray() if hasattr(narrow, "toarray") else narrow)
     finite = np.isfinite(x)
@@ -108,13 +108,13 @@ def as_features(matrix: Any, where: str, short: str) -> Features:
 
 
 def check_size(shape: tuple[int, ...], where: str) -> None:
-    """At least one node, and one feature of it."""
+    """Require at least one node and one feature."""
     if 0 in shape:
         raise InputError(f"{where} holds {shape[0]} rows of {shape[1]} features; give at least one of each.")
 
 
 def as_links(index: NDArray[Any], weight: NDArray[Any] | None, where: str) -> Links:
-    """An edge array, 2 × edges or edges × 2, as links; two edges are read as 2 × edges."""
+    """An edge array, 2 × edges or edges × 2, as links; a 2 × 2 array is read as 2 × edges."""
     if index.ndim != 2 or 2 not in index.shape:
         raise InputError(f"{where} has the shape {tuple(index.shape)}; give a row of sources and a row of targets.")
     if index.dtype.kind not in "iu" and index.size:
@@ -130,17 +130,17 @@ def as_links(index: NDArray[Any], weight: NDArray[Any] | None, where: str) -> Li
         weight = weight.astype(np.float64)
     ends = index if index.shape[0] == 2 else index.T
     if ends.size and int(ends.max()) > np.iinfo(np.int64).max:
-        raise InputError(f"{where} holds {int(ends.max())}, which no row number can be; give row numbers from 0.")
+        raise InputError(f"{where} holds {int(ends.max())}, too large for a row number; give row numbers from 0.")
     return Links(where, np.ascontiguousarray(ends, dtype=np.int64), weight)
 
 
 def adjacency_links(adjacency: Any, where: str) -> Links:
-    """A scipy sparse adjacency matrix as links from rows to columns; where all stored values are 1, without weights."""
+    """A scipy sparse adjacency matrix as links from rows to columns, unweighted if all stored values are 1."""
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise InputError(f"{where} has the shape {tuple(adjacency.shape)}; an adjacency matrix is square.")
     if adjacency.dtype.kind not in "biuf":
         raise InputError(f"{where} holds {adjacency.dtype} values; give real numbers.")
-    # entries that are stored twice are added up, as in every other use of such a matrix
+    # duplicate entries are summed, as scipy always does
     matrix = adjacency.tocsr().tocoo()
     weighted = matrix.dtype.kind != "b" and bool((matrix.data != 1).any())
     weight = matrix.data.astype(np.float64) if weighted else None
@@ -148,7 +148,7 @@ def adjacency_links(adjacency: Any, where: str) -> Links:
 
 
 def as_labels(labels: Any) -> list[str]:
-    """Labels as text, one a node; the empty string where there is none: missing, or a negative number.
+    """Labels as text, one per node; a missing label or a negative number becomes the empty string.
 
     >>> as_labels([2.0, float("nan"), -1, "red"])
     ['2', '', '', 'red']
@@ -166,30 +166,28 @@ def _label(label: Any) -> str:
 
 def read_bundle(path: Path) -> Bundle:
     """The graph in a ``.npz`` file."""
-    where, found = repr(str(path)), _load(path)
-    if not isinstance(found, Mapping):
+    where, loaded = repr(str(path)), _load(path)
+    if not isinstance(loaded, Mapping):
         raise InputError(f"{where} holds one array, not a graph; save edge_index and x with numpy.savez.")
-    if "edge_index" in found:
-        index, weight = _member(found, "edge_index", where), _optional(found, "edge_weight", where)
+    if "edge_index" in loaded:
+        index, weight = _member(loaded, "edge_index", where), _optional(loaded, "edge_weight", where)
         links = as_links(index, weight, f"edge_index in {where}")
-    elif "adj_data" in found:
-        links = adjacency_links(_csr(found, "adj", where), f"the adjacency matrix in {where}")
-    elif "format" in found:
+    elif "adj_data" in loaded:
+        links = adjacency_links(_csr(loaded, "adj", where), f"the adjacency matrix in {where}")
+    elif "format" in loaded:
         links = adjacency_links(_scipy(path, where), where)
     else:
-        keys = ", ".join(found) or "nothing"
-        raise InputError(
-            f"{where} holds {keys}, and no edges; save them as edge_index, or as adj_data and its company."
-        )
-    x: Any = _csr(found, "attr", where) if "attr_data" in found else _optional(found, "x", where)
-    y = _optional(found, "y" if "y" in found else "labels", where)
+        keys = ", ".join(loaded) or "nothing"
+        raise InputError(f"{where} holds {keys} but no edges; save them as edge_index, or as the four adj_ parts.")
+    x: Any = _csr(loaded, "attr", where) if "attr_data" in loaded else _optional(loaded, "x", where)
+    y = _optional(loaded, "y" if "y" in loaded else "labels", where)
     if y is not None and y.ndim != 1:
         raise InputError(f"the labels in {where} have the shape {y.shape}; give one for each node.")
-    ids = _optional(found, "node_ids", where)
-    named = f"x in {where}"
+    ids = _optional(loaded, "node_ids", where)
+    x_where = f"x in {where}"
     return Bundle(
         links,
-        None if x is None else as_features(x, named, named),
+        None if x is None else as_features(x, x_where, x_where),
         None if y is None else as_labels(y),
         None if ids is None else ids.tolist(),
     )
@@ -198,22 +196,22 @@ def read_bundle(path: Path) -> Bundle:
 def _load(path: Path) -> NDArray[Any] | Mapping[str, Any]:
     check_file(path)
     try:
-        found: NDArray[Any] | Mapping[str, Any] = np.load(path, allow_pickle=False)
+        loaded: NDArray[Any] | Mapping[str, Any] = np.load(path, allow_pickle=False)
     except (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile) as error:
         raise _unreadable(repr(str(path)), error) from error
-    return found
+    return loaded
 
 
-def _member(found: Mapping[str, Any], key: str, where: str) -> NDArray[Any]:
+def _member(loaded: Mapping[str, Any], key: str, where: str) -> NDArray[Any]:
     try:
-        member: NDArray[Any] = found[key]
+        member: NDArray[Any] = loaded[key]
     except (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile) as error:
         raise _unreadable(f"{key} in {where}", error) from error
     return member
 
 
-def _optional(found: Mapping[str, Any], key: str, where: str) -> NDArray[Any] | None:
-    return _member(found, key, where) if key in found else None
+def _optional(loaded: Mapping[str, Any], key: str, where: str) -> NDArray[Any] | None:
+    return _member(loaded, key, where) if key in loaded else None
 
 
 def _unreadable(what: str, error: Exception) -> InputError:
@@ -221,7 +219,7 @@ def _unreadable(what: str, error: Exception) -> InputError:
         return InputError(f"{what} holds Python objects, which are never loaded; save an array of numbers.")
     return InputError(
         f"{what} cannot be read as a NumPy file ({type(error).__name__}); "
-        f"save it anew with numpy.save, numpy.savez or scipy.sparse.save_npz."
+        f"save it again with numpy.save, numpy.savez or scipy.sparse.save_npz."
     )
 
 
@@ -234,13 +232,13 @@ def _scipy(path: Path, where: str) -> Any:
         raise _unreadable(where, error) from error
 
 
-def _csr(found: Mapping[str, Any], name: str, where: str) -> Any:
+def _csr(loaded: Mapping[str, Any], name: str, where: str) -> Any:
     from scipy.sparse import csr_array
 
-    missing = next((part for part in _PARTS if f"{name}_{part}" not in found), None)
+    missing = next((part for part in _PARTS if f"{name}_{part}" not in loaded), None)
     if missing is not None:
         raise InputError(f"{where} has {name}_data but no {name}_{missing}; save all four parts of the matrix.")
-    data, indices, indptr, shape = (_member(found, f"{name}_{part}", where) for part in _PARTS)
+    data, indices, indptr, shape = (_member(loaded, f"{name}_{part}", where) for part in _PARTS)
     try:
         matrix = csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
         matrix.check_format(full_check=True)

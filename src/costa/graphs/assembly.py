@@ -1,18 +1,18 @@
-"""From edges, features and nodes to a graph: what each means, whichever way it came in.
+"""Assemble a graph from edges, features and nodes, whatever their source.
 
-**Nodes.** Their order is that of the node table if there is one, else of the feature rows, else that in which the edges
-first name them. Features with ids are matched by them; without, their rows follow the node table, or the ids are the
-row numbers 0 … n − 1. A node without an edge is kept.
+**Nodes.** Their order is that of the node table if there is one, else of the feature rows, else the order in which
+the edges first name them. Features with ids are matched by id; otherwise their rows follow the node table, or the ids
+are the row numbers 0 … n − 1. A node without an edge is kept.
 
-**Edges.** The graph is undirected whichever way an edge is listed. Rows that repeat source and target are one edge
-and their weights add up; of the two directions the larger weight counts, so listing an undirected edge both ways
-does not double it: w_{ij} = max(Σ w(i→j), Σ w(j→i)). A weight of 0 says that there is no edge. Self-loops are dropped,
-because the encoders add their own.
+**Edges.** The graph is undirected, in whichever direction an edge is listed. Rows with the same source and target are
+one edge and their weights add up; the larger weight of the two directions counts, so listing an undirected edge both
+ways does not double it: w_{ij} = max(Σ w(i→j), Σ w(j→i)). A weight of 0 means no edge. Self-loops are dropped, because
+the encoders add their own.
 
 **Labels.** Text becomes codes 0, 1, … in sorted order (numbers by value), with the text in ``label_names``; an
-empty label is −1, unlabelled.
+empty label becomes −1, unlabelled.
 
-**Without features** they are made from the edges, and that is said (:mod:`costa.graphs.structure`).
+**Missing features** are made from the edges (:mod:`costa.graphs.structure`), with a warning.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ def assemble(
     nodes: Table | None = None,
     labels: Sequence[str] | None = None,
 ) -> Data:
-    """The graph, with ``node_ids`` and ``label_names`` so that ids and labels come back out.
+    """The graph, with ``node_ids`` and ``label_names`` to translate rows and codes back.
 
     Args:
         edges: A table with ``source``, ``target`` and perhaps ``weight``, or links between row numbers.
         features: A table of numbers, perhaps with an ``id``; or a matrix.
         nodes: A table with ``id`` and perhaps ``label``.
-        labels: Instead of the table's, one for each node, in the nodes' order.
+        labels: Labels that replace the table's, one for each node in the nodes' order.
 
     Raises:
-        InputError: Something does not fit, with where and what to do.
+        InputError: Something does not fit; the message says where and what to do.
     """
     from torch_geometric.data import Data
 
@@ -80,9 +80,9 @@ def assemble(
     if labels is None:
         labels = [""] * len(ids) if nodes is None else _labels(nodes)
     if len(labels) != len(ids):
-        raise InputError(f"there are {len(labels)} labels for {len(ids)} nodes; give one for each, empty for none.")
+        raise InputError(f"there are {len(labels)} labels for {len(ids)} nodes; give one each, empty if unlabelled.")
     y, label_names = encode_labels(labels)
-    x = made_features(edge_index, edge_weight, len(ids), links.where) if matched is None else torch.from_numpy(matched)
+    x = make_features(edge_index, edge_weight, len(ids), links.where) if matched is None else torch.from_numpy(matched)
     data = Data(x=x, edge_index=edge_index, y=y)
     if edge_weight is not None:
         data.edge_weight = edge_weight
@@ -92,13 +92,13 @@ def assemble(
 
 
 def _labels(nodes: Table) -> list[str]:
-    """The column ``label``; where there is none but others are, somebody may have meant one of them, and is told."""
+    """The column ``label``; if it is missing but there are others, warn, because one of them may be meant."""
     if "label" in nodes.columns:
         return nodes.text("label")
     others = [name for name in nodes.columns if name != "id"]
     if others:
         logger.warning(
-            "%s has no column 'label', so no node has one; its %s not read. Call the column of the labels 'label'.",
+            "%s has no column 'label', so no node is labelled; its %s not read. Name the column of labels 'label'.",
             nodes.where,
             f"column {others[0]!r} is" if len(others) == 1 else f"columns {', '.join(map(repr, others))} are",
         )
@@ -106,7 +106,7 @@ def _labels(nodes: Table) -> list[str]:
 
 
 def table_features(table: Table) -> Features:
-    """All columns but ``id``, as they stand."""
+    """All columns but ``id``, unscaled."""
     ids = table.unique_ids() if "id" in table.columns else None
     names = [name for name in table.columns if name != "id"]
     check_size((table.rows, len(names)), table.where)
@@ -118,7 +118,7 @@ def table_features(table: Table) -> Features:
 
 def _match(features: Features, ids: list[str], nodes: Table | None) -> NDArray[np.float32]:
     """The feature rows in the order of the nodes."""
-    say_if_empty(torch.from_numpy(features.x), features.where)
+    check_informative(torch.from_numpy(features.x), features.where)
     if features.ids == ids or nodes is None:
         return features.x
     if features.ids is None:
@@ -142,22 +142,22 @@ def _match(features: Features, ids: list[str], nodes: Table | None) -> NDArray[n
     return features.x[[row_of[node] for node in ids]]
 
 
-def say_if_empty(x: Tensor, where: str) -> None:
-    """Refuse features that are all 0, of which no encoder makes anything; warn of those that are alike everywhere."""
+def check_informative(x: Tensor, where: str) -> None:
+    """Refuse features that are all 0, from which no encoder can learn; warn if all nodes have the same features."""
     if not x.any():
         raise InputError(
             f"{where} holds nothing but zeros; give features, or leave them out to have them made from the edges."
         )
     if len(x) > 1 and bool((x.amin(0) == x.amax(0)).all()):
         logger.warning(
-            "%s has the same features for every node, which tell none from another; leave them out to have them made"
+            "%s has the same features for every node, so they cannot tell nodes apart; leave them out to have them made"
             " from the edges.",
             where,
         )
 
 
 def number_ends(table: Table, ids: list[str], known_as: str) -> Links:
-    """The edges of a table as links between the places of ``ids``."""
+    """The edges of a table as links between positions in ``ids``."""
     number = {node: i for i, node in enumerate(ids)}
     index = np.empty((2, table.rows), dtype=np.int64)
     for end, name in enumerate(("source", "target")):
@@ -185,7 +185,7 @@ def _remedy(unknown: str, number: dict[str, int]) -> str:
     if is_number(unknown) and math.isfinite(float(unknown)) and float(unknown).is_integer():
         whole = str(int(float(unknown)))
         if whole in number:
-            return f", though {whole!r} is; write ids alike everywhere."
+            return f", though {whole!r} is; write ids the same way everywhere."
     return "; add that node or drop the row."
 
 
@@ -196,7 +196,7 @@ def undirected(links: Links, n: int) -> tuple[Tensor, Tensor | None]:
     edge_index, weight = torch.from_numpy(links.index), None
     if links.num_nodes not in (None, n):
         raise InputError(
-            f"{links.where} has {links.num_nodes} rows, and there are {n} nodes; give one row for each node."
+            f"{links.where} has {links.num_nodes} rows, but there are {n} nodes; give one row for each node."
         )
     if links.index.size:
         low, high = int(links.index.min()), int(links.index.max())
@@ -213,7 +213,7 @@ def undirected(links: Links, n: int) -> tuple[Tensor, Tensor | None]:
     before = edge_index.size(1)
     edge_index, weight = remove_self_loops(edge_index, weight)
     if not edge_index.numel():
-        logger.warning("%s joins no two nodes; each vector will come of a node's own features alone.", links.where)
+        logger.warning("%s joins no two nodes; vectors will use each node's own features only.", links.where)
     if edge_index.size(1) < before:
         logger.info("%s: %d self-loops dropped", links.where, before - edge_index.size(1))
     if weight is None:
@@ -234,7 +234,7 @@ def _check_weights(weight: NDArray[np.float64], links: Links) -> None:
 
 
 def encode_labels(labels: Sequence[str]) -> tuple[Tensor, list[str]]:
-    """Labels as codes in sorted order, −1 where empty, and the sorted labels.
+    """Labels as codes in sorted order, −1 if empty, and the sorted labels.
 
     >>> encode_labels(["10", "", "9"])
     (tensor([ 1, -1,  0]), ['9', '10'])
@@ -246,11 +246,11 @@ def encode_labels(labels: Sequence[str]) -> tuple[Tensor, list[str]]:
     return torch.tensor([code[label] for label in labels], dtype=torch.long), names
 
 
-def made_features(edge_index: Tensor, edge_weight: Tensor | None, n: int, where: str) -> Tensor:
-    """Features from the edges, said aloud, and beforehand: for a large graph they take a while."""
+def make_features(edge_index: Tensor, edge_weight: Tensor | None, n: int, where: str) -> Tensor:
+    """Features from the edges; the warning comes first, because a large graph takes a while."""
     if not edge_index.numel():
         raise InputError(
-            f"{where} gives neither features nor edges, and nothing can be learnt of that; give one of them."
+            f"{where} gives neither features nor edges, so there is nothing to learn from; give one of them."
         )
     logger.warning("%s comes without node features; %d columns are made from the edges: %s.", where, COLUMNS, WHAT)
     return structural_features(edge_index, edge_weight, n)

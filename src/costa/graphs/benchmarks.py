@@ -1,7 +1,7 @@
 """The nine datasets of the paper and the embedded digits graph: sources, checksums, readers.
 
 PyTorch Geometric's own readers do the reading, so the graphs equal those of its dataset classes, but no
-``processed/`` folder is ever written. What those readers do:
+``processed/`` folder is ever written. The readers work as follows:
 
 - Planetoid (Cora, CiteSeer, PubMed): features as published, self-loops and duplicate edges removed, the public
   split as ``train_mask``, ``val_mask`` and ``test_mask``. CiteSeer's 15 isolated test nodes, which the source
@@ -9,10 +9,10 @@ PyTorch Geometric's own readers do the reading, so the graphs equal those of its
 - NPZ (Amazon, Coauthor, DBLP): every positive feature becomes 1, self-loops are removed, and the graph is made
   undirected.
 - WikiCS: made undirected, self-loops kept, its 20 splits as the columns of ``train_mask``, ``val_mask`` and
-  ``stopping_mask``; ``test_mask`` is one for all.
+  ``stopping_mask``; all splits share one ``test_mask``.
 
-A data folder (``data_dir``, ``COSTA_DATA``) is laid out as those classes lay out their root:
-``FOLDER/raw/FILE``. It is only read.
+A data folder (``data_dir``, ``COSTA_DATA``) has the layout of those classes' root, ``FOLDER/raw/FILE``. It is
+only read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WIKICS_URL = "https://github.com/pmernyei/wiki-cs-dataset/raw/master/dataset/"
 
 @dataclass(frozen=True)
 class RawFile:
-    """One file of a dataset: its name, where the original is, and that original's SHA-256 if it is known."""
+    """One file of a dataset: its name, its original address, and the original's SHA-256 if known."""
 
     name: str
     url: str
@@ -58,14 +58,14 @@ class Benchmark:
         name: What a user types.
         title: What a table prints.
         description: One line on what nodes, edges and classes are.
-        reader: Which of the formats its files are in; ``digits`` has no files.
+        reader: The format of its files; ``digits`` has no files.
         folder: Its folder below a data folder.
         files: What ``FOLDER/raw`` holds.
         nodes: The number of nodes.
         edges: The number of undirected edges, duplicates merged.
         features: The number of feature columns.
         classes: The number of classes.
-        content_sha256: ``content_digest`` of the graph, for a source whose file sum is not known.
+        content_sha256: ``content_digest`` of the graph, for a source without a known file checksum.
     """
 
     name: str
@@ -94,7 +94,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         reader="wikics",
         folder="WikiCS",
         files=(
-            # Its authors publish no sum; this one is recorded by two public projects that pin the file.
+            # Its authors publish no checksum; two public projects that pin the file record this one.
             RawFile(
                 "data.json",
                 _WIKICS_URL + "data.json",
@@ -281,9 +281,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 def load_benchmark(benchmark: Benchmark, *, data_dir: str | os.PathLike[str] | None = None) -> Data:
     """The graph of one benchmark, from a data folder, the cache or its original source, in that order.
 
-    Every download must have its SHA-256 (DBLP: that of its content) before it is read or stays in the cache.
+    The SHA-256 of every download (for DBLP, of its content) is checked before it is used or kept in the cache.
     In a data folder the pickles of Planetoid are checked before they are opened; NPZ and JSON files, which
-    cannot run code, are taken as they are.
+    cannot run code, are not.
     """
     if benchmark.reader == "digits":
         data = _digits()
@@ -300,10 +300,10 @@ def load_benchmark(benchmark: Benchmark, *, data_dir: str | os.PathLike[str] | N
 
 
 def content_digest(data: Data) -> str:
-    """SHA-256 of what a graph with binary features says, however its file was packed.
+    """SHA-256 of the content of a graph with binary features, independent of how its file was packed.
 
-    The canonical form, all of it little-endian int64: the shape of x, the columns of ``edge_index`` sorted by
-    (row, column), the (row, column) of every non-zero of x in row order, the labels.
+    The canonical form is little-endian int64 throughout: the shape of x, the columns of ``edge_index`` sorted by
+    (row, column), the (row, column) of every non-zero of x in row order, and the labels.
     """
     import numpy as np
 
@@ -325,7 +325,7 @@ def _in_data_folder(benchmark: Benchmark, data_dir: str | os.PathLike[str] | Non
             raise InputError(f"the data folder {str(root)!r} ({origin}) does not exist; give a folder that does.")
         folder = root / benchmark.folder
         if not folder.is_dir():
-            logger.info("%s has no %s; looking further", root, benchmark.folder)
+            logger.info("%s has no %s; trying the next source", root, benchmark.folder)
             continue
         for file in benchmark.files:
             if not (folder / "raw" / file.name).is_file():
@@ -340,16 +340,16 @@ def _in_data_folder(benchmark: Benchmark, data_dir: str | os.PathLike[str] | Non
 def _check_sums(benchmark: Benchmark, raw: Path) -> None:
     for file in benchmark.files:
         with open(raw / file.name, "rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-        if found != file.sha256:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        if digest != file.sha256:
             raise InputError(
-                f"the file {str(raw / file.name)!r} has the wrong SHA-256 ({found[:12]}…, expected "
-                f"{(file.sha256 or '')[:12]}…) and was not opened; replace it by {file.url}."
+                f"the file {str(raw / file.name)!r} has the wrong SHA-256 ({digest[:12]}…, expected "
+                f"{(file.sha256 or '')[:12]}…) and was not opened; replace it with {file.url}."
             )
 
 
 def _from_cache(benchmark: Benchmark) -> Data:
-    """Read from the user's cache, after downloading what is not there or does not have its sum."""
+    """Read from the user's cache, after downloading files that are missing or have a wrong checksum."""
     import platformdirs
 
     raw = Path(platformdirs.user_cache_dir("costa")) / "data" / benchmark.folder / "raw"
@@ -362,7 +362,7 @@ def _from_cache(benchmark: Benchmark) -> Data:
                 f"(its content has the wrong SHA-256) and was discarded; try again later, or {_ELSEWHERE}."
             )
     except InputError:
-        # A file whose sum is not known is judged only now; the next call must not find a bad one.
+        # A file without a known checksum is checked only now; a bad one must not stay for the next call.
         for file in benchmark.files:
             if file.sha256 is None:
                 (raw / file.name).unlink(missing_ok=True)
@@ -383,7 +383,7 @@ def _download(benchmark: Benchmark, raw: Path) -> None:
         urls={file.name: file.url for file in benchmark.files},
     )
     downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty())
-    # pooch announces every file on stderr, where a failure is to be one sentence.
+    # pooch announces every file on stderr, but a failure should print one sentence.
     pooch_logger = pooch.get_logger()
     level = pooch_logger.level
     pooch_logger.setLevel(logging.WARNING)
@@ -415,21 +415,21 @@ def _read(benchmark: Benchmark, raw: Path) -> Data:
     except (OSError, EOFError, LookupError, TypeError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
         raise InputError(
             f"the file {str(path)!r} could not be read as {benchmark.title} ({type(error).__name__}); "
-            f"replace it by {benchmark.files[0].url}."
+            f"replace it with {benchmark.files[0].url}."
         ) from error
 
 
 def _read_planetoid(raw: Path, prefix: str) -> Data:
     from torch_geometric.io import read_planetoid_data
 
-    with warnings.catch_warnings():  # the reader adds a filter of its own to the process and leaves it there
+    with warnings.catch_warnings():  # the reader adds a process-wide filter and leaves it there
         return read_planetoid_data(str(raw), prefix)
 
 
 def _read_npz(path: Path) -> Data:
     from torch_geometric.io import read_npz
 
-    # It opens the file with NumPy's default, allow_pickle=False.
+    # read_npz keeps NumPy's default, allow_pickle=False.
     return read_npz(str(path), to_undirected=True)
 
 
@@ -438,7 +438,7 @@ def _read_wikics(path: Path) -> Data:
     from torch_geometric.datasets import WikiCS
 
     class InPlace(WikiCS):
-        """PyG's class with its raw folder where the file is and its processed folder in a temporary one."""
+        """PyG's class, reading the file in place and processing it in a temporary folder."""
 
         raw_dir = str(path.parent)
 
@@ -452,10 +452,10 @@ def _read_wikics(path: Path) -> Data:
 
 
 def _digits() -> Data:
-    """scikit-learn's digits: pixels / 16, each image joined to its 6 nearest, whoever of the two is near.
+    """scikit-learn's digits: pixels / 16, each image joined to its 6 nearest, made undirected.
 
     Many images have several sixth-nearest neighbours, and scikit-learn's choice among them depends on the number
-    of threads. Pixels are whole numbers, so squared distances are exact: here the smallest index wins, everywhere.
+    of threads. Pixels are whole numbers, so squared distances are exact, and here ties always go to the smallest index.
     """
     import numpy as np
     import torch

@@ -1,4 +1,4 @@
-"""What a graph must satisfy, and the sentence a user reads when it does not."""
+"""What a graph must satisfy, and the error message if it does not."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def check_graph(data: Data) -> None:
     """Raise ``InputError`` unless `data` is a graph that every method can be trained on.
 
-    A graph without any edge is allowed (``edge_index`` of shape 2 × 0): with self-loops Â = I, the encoder
-    is then an MLP on the features, which is a fair baseline and what isolated nodes see anyway. Each check
-    is one pass over its tensor without a copy, so a dense x of a gigabyte costs a fraction of a second.
+    A graph without any edge is allowed (``edge_index`` of shape 2 × 0): with self-loops Â = I, so the
+    encoder is an MLP on the features, a fair baseline and what isolated nodes see anyway. Each check is one pass
+    over its tensor without a copy, so a dense x of a gigabyte costs a fraction of a second.
 
     Example:
         >>> from torch_geometric.data import Data
@@ -41,16 +41,16 @@ def _check_features(x: Tensor | None) -> int:
     if x is None:
         raise InputError("the graph has no node features x; give one row of features for each node.")
     if not isinstance(x, Tensor) or x.layout != torch.strided:
-        raise InputError("the node features x must be a dense tensor; convert them, with .to_dense() say.")
+        raise InputError("the node features x must be a dense tensor; convert them with .to_dense().")
     if x.dim() != 2:
         raise InputError(f"the node features x must have two dimensions, not the shape {tuple(x.shape)}.")
     if not x.is_floating_point():
         raise InputError(f"the node features x must be floating point, not {x.dtype}; call .float() on them.")
     if x.size(0) < 2:
-        raise InputError(f"a graph needs at least 2 nodes to contrast, and this one has {x.size(0)}.")
+        raise InputError(f"a graph needs at least 2 nodes to contrast, but this one has {x.size(0)}.")
     if x.size(1) == 0:
         raise InputError("the node features x have no columns; give at least one feature.")
-    # min and max carry a NaN through and show an infinity, and unlike isfinite they allocate nothing.
+    # min and max propagate NaN and infinity and, unlike isfinite, allocate nothing.
     low, high = x.detach().aminmax()
     if not (low.isfinite() and high.isfinite()):
         node = next(i for i, row in enumerate(x) if not row.isfinite().all())
@@ -59,7 +59,7 @@ def _check_features(x: Tensor | None) -> int:
 
 
 def check_edges(edge_index: Tensor | None, n: int) -> None:
-    """Raise ``InputError`` unless ``edge_index`` has the shape, the type and the range it must have for n nodes."""
+    """Raise ``InputError`` unless ``edge_index`` has the right shape, type and range for n nodes."""
     if edge_index is None:
         raise InputError("the graph has no edge_index; for a graph without edges give torch.empty(2, 0).long().")
     if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:

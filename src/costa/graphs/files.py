@@ -1,18 +1,18 @@
-"""A user's own graph from files: a folder of them, some named one by one, or one that holds all.
+"""Read a user's own graph from a folder, from files named one by one, or from one file that holds everything.
 
 A folder holds
 
 - ``edges.csv``, ``edges.tsv`` or ``edges.parquet`` with the columns ``source``, ``target`` and perhaps ``weight``;
 - perhaps ``features.npy``, ``features.npz`` (one dense array, or a sparse matrix as ``scipy.sparse.save_npz`` writes
-  it), ``features.csv``, ``features.tsv`` or ``features.parquet``, one row a node; the tables may have an ``id`` column;
+  it), ``features.csv``, ``features.tsv`` or ``features.parquet``, one row per node; tables may have an ``id`` column;
 - perhaps ``nodes.csv``, ``nodes.tsv`` or ``nodes.parquet`` with the columns ``id`` and perhaps ``label``.
 
-The same files may have any name and place when they are named one by one. One file that holds all is a bundle
-(:mod:`costa.graphs.arrays`) or GraphML, whose nodes' attributes are read as NetworkX's are
-(:mod:`costa.graphs.memory`); features and nodes named beside it come before its own.
+Files that are named one by one may have any name and place. One file that holds everything is a bundle
+(:mod:`costa.graphs.arrays`) or GraphML, whose node attributes are read like NetworkX's (:mod:`costa.graphs.memory`);
+features and nodes named with it replace its own.
 
-Columns not named here are features in ``features`` and ignored elsewhere; :mod:`costa.graphs.tables` says how tables
-are read and :mod:`costa.graphs.assembly` what nodes, edges, weights and labels mean.
+Other columns are features in ``features`` and ignored elsewhere; :mod:`costa.graphs.tables` documents how tables are
+read and :mod:`costa.graphs.assembly` what nodes, edges, weights and labels mean.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ NODES = tables.KINDS
 
 
 def read_folder(folder: Path) -> Data:
-    """The graph in `folder`, with ``node_ids`` (and ``label_names``) so that ids come back out.
+    """The graph in `folder`, with ``node_ids`` and ``label_names`` to translate rows and codes back.
 
     Args:
-        folder: A folder laid out as this module's text says; its name becomes the graph's.
+        folder: A folder with the layout above; its name becomes the graph's.
 
     Raises:
-        InputError: A file is missing, ambiguous or malformed, with where and why.
+        InputError: A file is missing, ambiguous or malformed; the message says where and why.
 
     Example:
         >>> import tempfile
@@ -64,7 +64,7 @@ def read_folder(folder: Path) -> Data:
 
 
 def read_files(edges: Path, features: Path | None = None, nodes: Path | None = None) -> Data:
-    """The graph in the named files; it is called as the first of them, or as that one's folder if it is ``edges``.
+    """The graph in the given files, named after the first file, or after its folder if the file is called ``edges``.
 
     Args:
         edges: A table of edges, a bundle or a GraphML file.
@@ -89,19 +89,19 @@ def read_files(edges: Path, features: Path | None = None, nodes: Path | None = N
 
 
 def _find(folder: Path, stem: str, kinds: tuple[str, ...]) -> Path | None:
-    # a link that leads nowhere is found too, and gets its sentence when it is opened
-    found = [folder / f"{stem}{kind}" for kind in kinds if os.path.lexists(folder / f"{stem}{kind}")]
-    if len(found) > 1:
-        names = " and ".join(path.name for path in found)
+    # includes broken links, which are reported when they are opened
+    paths = [folder / f"{stem}{kind}" for kind in kinds if os.path.lexists(folder / f"{stem}{kind}")]
+    if len(paths) > 1:
+        names = " and ".join(path.name for path in paths)
         raise InputError(f"the folder {str(folder)!r} has {names}; keep one of them.")
-    return found[0] if found else None
+    return paths[0] if paths else None
 
 
 def _kind(path: Path, kinds: tuple[str, ...], what: str) -> str:
     kind = path.suffix.lower()
     if kind not in kinds:
         endings = ", ".join(kinds[:-1]) + f" or {kinds[-1]}"
-        raise InputError(f"{str(path)!r} is no file of {what} that costa reads; its name must end in {endings}.")
+        raise InputError(f"{str(path)!r} is not a file of {what} that costa reads; its name must end in {endings}.")
     return kind
 
 
@@ -115,8 +115,8 @@ def _assemble_bundle(path: Path, features: Table | Features | None, nodes: Table
     if nodes is None and bundle.ids is not None:
         where = f"node_ids in {str(path)!r}"
         nodes = Table(where, where, {"id": bundle.ids}, len(bundle.ids))
-    named = nodes is not None and "label" in nodes.columns
-    return assemble(bundle.links, features or bundle.features, nodes, None if named else bundle.labels)
+    labelled = nodes is not None and "label" in nodes.columns
+    return assemble(bundle.links, features or bundle.features, nodes, None if labelled else bundle.labels)
 
 
 def _assemble_graphml(path: Path, features: Table | Features | None, nodes: Table | None) -> Data:
@@ -131,7 +131,7 @@ def _assemble_graphml(path: Path, features: Table | Features | None, nodes: Tabl
     except (networkx.NetworkXException, ParseError, LookupError, ValueError, TypeError) as error:
         raise InputError(
             f"{str(path)!r} cannot be read as GraphML ({type(error).__name__}); "
-            f"write it anew with networkx.write_graphml."
+            f"write it again with networkx.write_graphml."
         ) from error
-    edges, own_features, own_nodes = networkx_tables(graph, repr(str(path)))
-    return assemble(edges, features or own_features, nodes or own_nodes)
+    edges, node_features, node_table = networkx_tables(graph, repr(str(path)))
+    return assemble(edges, features or node_features, nodes or node_table)

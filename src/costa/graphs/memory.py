@@ -1,4 +1,4 @@
-"""A user's own graph from objects in memory: PyG, NetworkX, scipy, NumPy, pandas and polars."""
+"""Read a user's own graph from objects in memory: PyG, NetworkX, scipy, NumPy, pandas and polars."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from costa.errors import InputError
 from costa.graphs.arrays import Features, Links, adjacency_links, as_features, as_labels, as_links
-from costa.graphs.assembly import assemble, made_features, say_if_empty, undirected
+from costa.graphs.assembly import assemble, check_informative, make_features, undirected
 from costa.graphs.benchmarks import BENCHMARKS
 from costa.graphs.checks import check_edges, check_graph
 from costa.graphs.tables import Column, Table, from_frame, is_missing
@@ -24,22 +24,22 @@ logger = logging.getLogger(__name__)
 
 
 def as_graph(graph: Any, features: Any = None, nodes: Any = None, *, labels: Any = None) -> Data:
-    """A graph, from whatever holds one; :mod:`costa.graphs.assembly` says what edges, weights and labels mean.
+    """Convert any supported object to a graph; see :mod:`costa.graphs.assembly` for edges, weights and labels.
 
-    What is given is left as it is. A benchmark's ``Data`` from ``load_graph`` comes back untouched; any other has its
-    edges made undirected, merged and free of self-loops, and keeps its other attributes.
+    The input is not modified. A benchmark's ``Data`` from ``load_graph`` comes back unchanged; any other has its
+    edges made undirected, duplicates merged and self-loops removed, and keeps its other attributes.
 
     Args:
         graph: A ``torch_geometric.data.Data``; a NetworkX graph, whose numeric node attributes are the features and
             whose ``label`` is the label; a scipy sparse adjacency matrix; an edge array of row numbers, 2 × edges
             or edges × 2; a pandas or polars frame with ``source``, ``target`` and perhaps ``weight``; what
             ``load_graph`` takes; or a tuple of these arguments.
-        features: An array, a scipy matrix, or a frame, perhaps with an ``id``; left out, they are made from the edges.
+        features: An array, a scipy matrix, or a frame, perhaps with an ``id``; made from the edges if left out.
         nodes: A frame with ``id`` and perhaps ``label``.
-        labels: One for each node, in the nodes' order; None, NaN or a negative number where there is none.
+        labels: One for each node, in the nodes' order; None, NaN or a negative number if unlabelled.
 
     Raises:
-        InputError: Something does not fit, with where and what to do.
+        InputError: Something does not fit; the message says where and what to do.
 
     Example:
         >>> graph = as_graph(np.array([[0, 1], [1, 2], [2, 1]]), np.eye(3), labels=["a", "b", None])
@@ -55,11 +55,11 @@ def as_graph(graph: Any, features: Any = None, nodes: Any = None, *, labels: Any
     if isinstance(graph, Data):
         if features is not None or nodes is not None or labels is not None:
             raise InputError("a Data brings its own features and labels; set its x and y instead of giving others.")
-        made = _from_data(graph)
+        data = _from_data(graph)
     else:
-        made = _from_parts(graph, features, nodes, labels)
-    check_graph(made)
-    return made
+        data = _from_parts(graph, features, nodes, labels)
+    check_graph(data)
+    return data
 
 
 def _from_data(given: Data) -> Data:
@@ -79,9 +79,9 @@ def _from_data(given: Data) -> Data:
     if edge_weight is not None:
         data.edge_weight = edge_weight.to(device)
     if data.x is None:
-        data.x = made_features(edge_index, edge_weight, n, "the Data").to(device)
+        data.x = make_features(edge_index, edge_weight, n, "the Data").to(device)
     else:
-        say_if_empty(data.x, "x of the Data")
+        check_informative(data.x, "x of the Data")
     return data
 
 
@@ -90,8 +90,8 @@ def _from_parts(graph: Any, features: Any, nodes: Any, labels: Any) -> Data:
     node_table = None if nodes is None else _frame(nodes, "the node table")
     matrix = None if features is None else _features(features)
     if _is_a(graph, "networkx", "Graph"):
-        edges, own_features, own_nodes = networkx_tables(graph, "the NetworkX graph")
-        matrix, node_table = matrix or own_features, node_table or own_nodes
+        edges, attributes, graph_nodes = networkx_tables(graph, "the NetworkX graph")
+        matrix, node_table = matrix or attributes, node_table or graph_nodes
     else:
         edges = _edges(graph)
     if labels is not None:
@@ -121,7 +121,7 @@ def _features(features: Any) -> Table | Features:
     matrix = features if scipy.sparse.issparse(features) else _array(features)
     if matrix is None:
         raise InputError(
-            f"a {type(features).__name__} holds no features that costa knows; give an array, a scipy matrix or a frame."
+            f"a {type(features).__name__} cannot be read as features; give an array, a scipy matrix or a frame."
         )
     return as_features(matrix, "the feature array", "the feature array")
 
@@ -152,7 +152,7 @@ def _array(given: Any) -> np.ndarray | None:
 
 
 def _is_a(given: Any, package: str, name: str) -> bool:
-    """Whether an object is of a class or its subclass; the package is not imported to ask."""
+    """Whether an object is an instance of a class or its subclass, without importing the package."""
     kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(given).__mro__)
     return (package, name) in kinds
 
@@ -164,8 +164,8 @@ def _is_frame(given: Any) -> bool:
 def networkx_tables(graph: Any, where: str) -> tuple[Table, Table | None, Table]:
     """Edges, features and nodes of a NetworkX graph, directed or not, simple or not.
 
-    Node attributes that are numbers are the features and must be on every node; others are left out, and that is said.
-    An edge without a weight has 1 where another has one, as in NetworkX.
+    Numeric node attributes are the features and must be on every node; others are left out with a warning. If any edge
+    has a weight, an edge without one has weight 1, as in NetworkX.
     """
     links = list(graph.edges(data="weight"))
     source, target, weight = (list(column) for column in zip(*links, strict=True)) if links else ([], [], [])
@@ -173,26 +173,26 @@ def networkx_tables(graph: Any, where: str) -> tuple[Table, Table | None, Table]
     if any(value is not None for value in weight):
         ends["weight"] = [1 if value is None else value for value in weight]
     ids = _names(graph)
-    attributes = dict.fromkeys(name for _, own in graph.nodes(data=True) for name in own if name not in ("id", "label"))
+    attributes = dict.fromkeys(k for _, node in graph.nodes(data=True) for k in node if k not in ("id", "label"))
     numeric, other = {}, []
     for name in attributes:
-        values = [own.get(name) for _, own in graph.nodes(data=True)]
+        values = [node.get(name) for _, node in graph.nodes(data=True)]
         kinds = {isinstance(value, int | float | np.number | np.bool_) for value in values if not is_missing(value)}
         if kinds == {False}:
             other.append(str(name))
             continue
         if None in values:
-            node = ids[values.index(None)]
+            lacking = ids[values.index(None)]
             raise InputError(
-                f"{where} has the attribute {name!r} on some nodes and not on {node!r}; "
+                f"{where} has the attribute {name!r} on some nodes but not on {lacking!r}; "
                 f"give it to every node or to none."
             )
         numeric[str(name)] = values
     if other:
         logger.warning("%s: node attributes that are not numbers are left out: %s.", where, ", ".join(other))
     columns: dict[str, Column] = {"id": ids}
-    if any("label" in own for _, own in graph.nodes(data=True)):
-        columns["label"] = [own.get("label") for _, own in graph.nodes(data=True)]
+    if any("label" in node for _, node in graph.nodes(data=True)):
+        columns["label"] = [node.get("label") for _, node in graph.nodes(data=True)]
     features = Table(where, where, {"id": ids} | numeric, len(ids)) if numeric else None
     return Table(where, where, ends, len(source)), features, Table(where, where, columns, len(ids))
 

@@ -1,4 +1,4 @@
-"""Graphs of any size with known communities, for scale and for tests."""
+"""Synthetic graphs of any size with known communities, for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def planted_partition(
     Two nodes of one class are joined with probability p_in, two of different classes with p_out, all
     independently. With m = n·degree/2 and K_in, K_out the numbers of such pairs, p_in = homophily·m/K_in and
     p_out = (1 − homophily)·m/K_out, so the expected mean degree is `degree` and the expected share of edges
-    within a class is `homophily`. Each pair of classes draws how many edges it has and then which, so time and
+    within a class is `homophily`. Each pair of classes draws its number of edges and then the edges, so time and
     memory are O(edges + n·features): pairs that are not joined are never visited. The features are
     x_i = signal·μ_{y_i} + ε_i with ‖μ_c‖ = 1 in a random direction and ε ~ N(0, I).
 
     Args:
         n: The number of nodes, at least 2.
-        classes: The number of classes; their sizes differ by one node at the most.
+        classes: The number of classes; their sizes differ by at most one node.
         features: The number of feature columns.
         degree: The expected mean degree.
         homophily: The expected share of edges within a class, from 0 to 1.
         signal: The distance of a class centre from the origin, in standard deviations of the noise.
-        seed: The same seed gives the same graph; no global generator is touched.
+        seed: Random seed; global generators are not touched.
 
     Example:
         >>> graph = planted_partition(1000, 4, 16, degree=10, homophily=0.9, seed=0)
@@ -106,6 +106,6 @@ def _subset(pairs: int, p: float, rng: np.random.Generator) -> NDArray[np.int64]
 def _unrank(k: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The k-th pair i < j of the order (0,1), (0,2), (1,2), (0,3), …: k = j(j−1)/2 + i."""
     j = ((1 + np.sqrt(1 + 8 * k.astype(np.float64))) / 2).astype(np.int64)
-    # From j ≈ 10⁸ on the square root is rounded up to the next integer for the last pairs of a column.
+    # From j ≈ 10⁸ on, the square root of a column's last pairs is rounded up to the next integer.
     j -= j * (j - 1) // 2 > k
     return k - j * (j - 1) // 2, j

@@ -1,8 +1,8 @@
-"""Tables: CSV, TSV and Parquet files, pandas and polars frames, read alike.
+"""Tables: CSV, TSV and Parquet files, pandas and polars frames, all read the same way.
 
-A table has names for its columns, in a file its first line. Rows are counted from 1, below that line. Ids and labels
-are compared as text, blanks around them removed; a number in a typed column that is whole is written without a point,
-because pandas makes 1.0 of 1 in a column with a gap.
+A table has column names; in a text file they are the first line. Rows below it are counted from 1. Ids and labels are
+compared as text without surrounding blanks; a whole number in a typed column is written without a decimal point,
+because pandas turns 1 into 1.0 in a column with missing values.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from costa.wording import counted
 
 KINDS = (".csv", ".tsv", ".parquet")
 EXACT = 2**53
-"""Up to here every whole number is a float64 of its own."""
+"""Up to here float64 represents every whole number exactly."""
 
 Column = Sequence[Any] | NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of one length, in order: all text from CSV, typed values from Parquet and frames.
+    """Columns of equal length, in order: all text from CSV, typed values from Parquet and frames.
 
     Attributes:
-        where: What a sentence calls it: a path in quotes, or "the edge table".
-        short: What a sentence about another table calls it: the name of the file.
-        columns: By name.
-        rows: Their length.
+        where: Its name in error messages: a path in quotes, or "the edge table".
+        short: Its name in messages about another table: the file name.
+        columns: The columns by name.
+        rows: The number of rows.
     """
 
     where: str
@@ -45,15 +45,15 @@ class Table:
     rows: int
 
     def cells(self, name: str) -> list[Any]:
-        """A column as Python's own objects."""
+        """A column as Python objects."""
         if name not in self.columns:
-            found = ", ".join(self.columns)
-            raise InputError(f"{self.where} has no column {name!r}, only {found}; rename the one that is meant.")
+            names = ", ".join(self.columns)
+            raise InputError(f"{self.where} needs a column {name!r} but has only {names}; rename or add the column.")
         column = self.columns[name]
         return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
     def text(self, name: str) -> list[str]:
-        """A column as text; a missing value is the empty string."""
+        """A column as text; a missing value becomes the empty string."""
         return [
             cell.strip() if type(cell) is str else self._text(cell, name, row)
             for row, cell in enumerate(self.cells(name), start=1)
@@ -76,7 +76,7 @@ class Table:
         return str(cell).strip()
 
     def ids(self, name: str) -> list[str]:
-        """A column of ids: text, none of it empty."""
+        """A column of ids as text; an empty id is refused."""
         cells = self.text(name)
         if "" in cells:
             row = cells.index("") + 1
@@ -84,7 +84,7 @@ class Table:
         return cells
 
     def unique_ids(self) -> list[str]:
-        """The column ``id``, in which no id stands twice."""
+        """The column ``id``; a repeated id is refused."""
         ids = self.ids("id")
         if len(set(ids)) < len(ids):
             seen: dict[str, int] = {}
@@ -109,7 +109,7 @@ class Table:
                 f"{self.where} has {_shown(cells[row])} in row {row + 1} of the column {name!r}; "
                 f"give a number, or drop the row or the column."
             ) from None
-        # A value beyond float32 becomes infinite here, and has its sentence with the infinities.
+        # A value beyond float32 becomes infinite here and is reported below.
         with np.errstate(over="ignore"):
             narrow = values.astype(np.float32)
         if not np.isfinite(narrow).all():
@@ -122,14 +122,14 @@ class Table:
 
 
 def not_finite(value: float) -> str:
-    """What to call a number that float32 does not hold."""
+    """How to word a number that is not finite in float32."""
     if np.isnan(value):
-        return "NaN, or nothing,"
+        return "NaN or no value"
     return "an infinite value" if np.isinf(value) else f"{value:g}, too large for float32,"
 
 
 def is_number(cell: Any) -> bool:
-    """Whether Python makes a float of it.
+    """Whether Python can convert it to a float.
 
     >>> is_number("1e3"), is_number("forty"), is_number(None)
     (True, False, False)
@@ -142,7 +142,7 @@ def is_number(cell: Any) -> bool:
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether there is nothing in a cell: None, NaN, or pandas' NA, which will not say whether it equals itself."""
+    """Whether a cell is missing: None, NaN, or pandas' NA, whose comparison with itself has no truth value."""
     try:
         return cell is None or bool(cell != cell)
     except (TypeError, ValueError):
@@ -157,14 +157,14 @@ def _shown(cell: object) -> str:
 def read_table(path: Path) -> Table:
     """The table in a file whose name ends in one of :data:`KINDS`."""
     table = _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_csv(path)
-    # What pandas makes of an index nobody asked for, which would pass for a feature.
+    # pandas writes its index like this by default; it would be read as a feature.
     if any(name == "" or name.startswith("__index_level_") for name in table.columns):
         raise InputError(f"{table.where} has a column without a name; name it, or leave it out (pandas: index=False).")
     return table
 
 
 def from_frame(frame: Any, where: str) -> Table:
-    """A pandas or polars frame as a table; a pandas index named ``id`` is a column."""
+    """A pandas or polars frame as a table; a pandas index named ``id`` becomes a column."""
     if getattr(getattr(frame, "index", None), "name", None) == "id" and "id" not in frame.columns:
         frame = frame.reset_index()
     names = list(frame.columns)
@@ -177,15 +177,15 @@ def from_frame(frame: Any, where: str) -> Table:
 
 
 def check_file(path: Path) -> None:
-    """Raise the sentence that a file cannot be had, if it cannot."""
+    """Raise ``InputError`` if the file cannot be opened."""
     try:
         path.open("rb").close()
     except IsADirectoryError:
-        raise InputError(f"{str(path)!r} is a folder where a file is expected; name the file in it.") from None
+        raise InputError(f"{str(path)!r} is a folder, not a file; give the path of a file.") from None
     except FileNotFoundError:
         raise InputError(f"there is no file {str(path)!r}; check the path.") from None
     except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be opened ({error.strerror}); see that you may read it.") from None
+        raise InputError(f"{str(path)!r} cannot be opened ({error.strerror}); check its permissions.") from None
 
 
 def _read_csv(path: Path) -> Table:
@@ -198,11 +198,11 @@ def _read_csv(path: Path) -> Table:
         if len(header) == 1 and other in header[0]:
             wanted = "tabs" if delimiter == "\t" else "commas"
             raise InputError(
-                f"{where} has its cells between {called}; put {wanted} between them"
-                + (", or let its name end in .tsv." if other == "\t" else ".")
+                f"{where} separates its cells with {called}; use {wanted} instead"
+                + (", or rename the file to end in .tsv." if other == "\t" else ".")
             )
     _check_names(header, where)
-    # Names that are numbers are fine (0, 1, 2 is what pandas writes); a row of measurements is a lost first row.
+    # 0, 1, 2 are valid names, which pandas writes; other numbers are a first row without a header above it.
     if all(map(is_number, header)) and header != [str(i) for i in range(len(header))]:
         raise InputError(f"the first line of {where} is all numbers; put a line of column names above it.")
     return Table(where, path.name, dict(zip(header, columns, strict=True)), rows)
@@ -210,7 +210,7 @@ def _read_csv(path: Path) -> Table:
 
 def _decode(raw: bytes, where: str) -> str:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in raw[:1000]:
-        raise InputError(f"{where} is UTF-16, or no text at all; save it as UTF-8 text.")
+        raise InputError(f"{where} is UTF-16 or not text at all; save it as UTF-8 text.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -222,7 +222,7 @@ def _decode(raw: bytes, where: str) -> str:
 
 
 def _split_plain(text: str, delimiter: str, where: str) -> tuple[list[str], list[list[str]], int]:
-    """Header, columns and number of rows of a text without quotation marks: six times as fast as :mod:`csv`."""
+    """Header, columns and number of rows of text without quotation marks; six times as fast as :mod:`csv`."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     while lines and not lines[-1]:
         lines.pop()
@@ -237,17 +237,17 @@ def _split_plain(text: str, delimiter: str, where: str) -> tuple[list[str], list
 
 
 def _split_quoted(text: str, delimiter: str, where: str) -> tuple[list[str], list[list[str]], int]:
-    """The same for any text."""
+    """Header, columns and number of rows of any text."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows, begins = [], []
+    rows, last_lines = [], []
     try:
         for cells in reader:
-            begins.append(reader.line_num)
+            last_lines.append(reader.line_num)
             rows.append(cells)
     except csv.Error as error:
-        raise InputError(f"{where} cannot be read after line {reader.line_num} ({error}); mend it there.") from None
+        raise InputError(f"{where} cannot be read after line {reader.line_num} ({error}); correct it there.") from None
     if text.count('"') % 2 and rows and "\n" in "".join(rows[-1]):
-        line = begins[-2] + 1 if len(begins) > 1 else 1
+        line = last_lines[-2] + 1 if len(last_lines) > 1 else 1
         raise InputError(f"{where} has a quotation mark in line {line} that is never closed; close it.")
     while rows and not rows[-1]:
         rows.pop()
@@ -261,7 +261,7 @@ def _split_quoted(text: str, delimiter: str, where: str) -> tuple[list[str], lis
 
 
 def _empty(where: str) -> InputError:
-    return InputError(f"{where} is empty or begins so; give it a first line with the names of its columns.")
+    return InputError(f"{where} is empty or starts with a blank line; put the column names in its first line.")
 
 
 def _ragged(where: str, row: int, cells: int, width: int) -> InputError:
@@ -290,12 +290,12 @@ def _read_parquet(path: Path) -> Table:
     try:
         table = parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{where} cannot be read as Parquet ({type(error).__name__}); write it anew.") from error
+        raise InputError(f"{where} cannot be read as Parquet ({type(error).__name__}); write it again.") from error
     names = [name.strip() for name in table.column_names]
     _check_names(names, where)
     columns: dict[str, Column] = {}
     for name, column in zip(names, table.columns, strict=True):
         whole = pyarrow.types.is_integer(column.type) and not column.null_count
-        # Python's objects keep whole numbers apart from floats, which a NumPy column with a gap does not.
+        # Python objects keep integers distinct from floats; a NumPy column with missing values does not.
         columns[name] = column.to_numpy() if whole or pyarrow.types.is_floating(column.type) else column.to_pylist()
     return Table(where, path.name, columns, table.num_rows)

@@ -1,4 +1,4 @@
-"""Random walks on a graph, uniform or biased by where they came from; all walkers of a round step at once."""
+"""Random walks on a graph, uniform or biased by the previous node; all walkers of a round step at once."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ Nodes = NDArray[np.int64]
 
 
 class RandomWalks:
-    """``number`` rounds of walks, one from every node in each; to be read as often as one likes, the same every time.
+    """``number`` rounds of walks, each with one walk from every node; every iteration gives the same walks.
 
-    From v, reached from t, a walk goes on to x with probability proportional to α(t, x)·w_vx (Grover and Leskovec,
+    From v, reached from t, a walk continues to x with probability proportional to α(t, x)·w_vx (Grover and Leskovec,
     KDD 2016, Equation 2), w the edge's weight and
 
-        α(t, x) = 1/p where x = t,   1 where there is an edge from t to x,   1/q elsewhere;
+        α(t, x) = 1/p if x = t,   1 if there is an edge from t to x,   1/q otherwise;
 
-    the first step has no t, and goes by w alone. With p = q = 1 all steps do: DeepWalk's uniform walks.
+    the first step has no t and uses w alone. With p = q = 1 all steps do: these are DeepWalk's uniform walks.
 
-    A biased step draws x by w and accepts it with probability α(t, x)/max α, again and again: that is exact, and needs
-    no table for every edge. A walk that reaches a node without a way out ends there; an isolated node's walks are the
-    node alone. A round is drawn when it is read, from the seed and its number: no more than one is ever in memory.
+    A biased step draws x by w and accepts it with probability α(t, x)/max α, or else draws again; this is exact and
+    needs no table per edge. A walk that reaches a node without outgoing edges ends there; the walks of an isolated node
+    contain only the node. A round is drawn when it is read, from the seed and its number: only one is ever in memory.
 
     Args:
-        graph: With ``edge_index`` and, where edges have weights, ``edge_weight``; walks go from source to target.
-        number: γ, walks from each node.
-        length: Nodes of a walk.
-        seed: The same seed gives the same walks.
-        p: The return parameter: a high one keeps a walk from going back.
-        q: The in-out parameter: a low one lets it go far from where it came.
+        graph: A graph with ``edge_index`` and perhaps ``edge_weight``; walks go from source to target.
+        number: γ, the number of walks from each node.
+        length: The number of nodes in a walk.
+        seed: Random seed.
+        p: The return parameter: a high value keeps a walk from going back.
+        q: The in-out parameter: a low value lets a walk go far.
 
     Example:
         >>> import torch
@@ -53,22 +53,22 @@ class RandomWalks:
         source, target = graph.edge_index.cpu().numpy()
         weight = graph.get("edge_weight")
         weight = np.ones(len(source)) if weight is None else weight.double().cpu().numpy()
-        there = weight > 0
-        matrix = coo_array((weight[there], (source[there], target[there])), shape=(n, n)).tocsr()
-        # D⁻¹A: weights of very different size, each summed up along all edges, would lose the small ones
+        positive = weight > 0
+        matrix = coo_array((weight[positive], (source[positive], target[positive])), shape=(n, n)).tocsr()
+        # D⁻¹A: in a cumulative sum of the raw weights, very large ones would swallow small ones
         chances = normalize(matrix, norm="l1")
         self._targets: Nodes = chances.indices.astype(np.int64)
         self._first: Nodes = chances.indptr.astype(np.int64)
-        # Both ascend along the edges, so that one search finds the edge at a chance, or between two nodes.
+        # Both ascend along the edges, so that a binary search finds the edge for a draw or a pair of nodes.
         self._chance_up_to = np.concatenate([[0.0], np.cumsum(chances.data)])
         self._keys: Nodes = np.repeat(np.arange(n), np.diff(self._first)) * n + self._targets
 
     @property
     def linked(self) -> NDArray[np.bool_]:
-        """Which nodes have an edge, in or out: of the others no walk says anything."""
-        found = np.diff(self._first) > 0
-        found[self._targets] = True
-        return found
+        """Which nodes have an edge, in or out; walks carry no information on the others."""
+        linked = np.diff(self._first) > 0
+        linked[self._targets] = True
+        return linked
 
     def __iter__(self) -> Iterator[list[int]]:
         for index in range(self.number):
@@ -76,7 +76,7 @@ class RandomWalks:
                 yield walk[walk >= 0].tolist()
 
     def round(self, index: int) -> Nodes:
-        """A walk from every node, n × length, in a random order of the starts; −1 where a walk has ended."""
+        """A walk from every node, n × length, in a random order of the starts; −1 once a walk has ended."""
         rng = np.random.default_rng((self.seed, index))
         steps = np.full((self.length, self.num_nodes), -1)
         steps[0] = rng.permutation(self.num_nodes)
@@ -96,7 +96,7 @@ class RandomWalks:
         first, after = self._first[v], self._first[v + 1]
         low, high = self._chance_up_to[first], self._chance_up_to[after]
         edge = np.searchsorted(self._chance_up_to, low + rng.random(len(v)) * (high - low), side="right") - 1
-        # a sum rounded up would fall on the next node's first edge
+        # a draw that is rounded up would fall on the next node's first edge
         return self._targets[np.minimum(edge, after - 1)]
 
     def _biased(self, t: Nodes, v: Nodes, rng: np.random.Generator) -> Nodes:

@@ -1,7 +1,7 @@
-"""One file a method. Each is build → prepare(graph) → loss(graph) → embed(graph), see :mod:`costa.methods.base`.
+"""The methods, one per file: build → prepare(graph) → loss(graph) → embed(graph), see :mod:`costa.methods.base`.
 
-Others join from outside the package: by :func:`register` for the process at hand, or by an entry point of the group
-:data:`GROUP` for every process of an environment; ``docs/adding-a-method.md`` says how.
+Other packages add methods with :func:`register` for one process, or with an entry point of the group :data:`GROUP` for
+a whole environment; see ``docs/adding-a-method.md``.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ METHODS = {
     "node2vec": "costa.methods.walks:Node2Vec",
     "deepwalk": "costa.methods.walks:DeepWalk",
     "deepwalk-x": "costa.methods.walks:DeepWalkX",
-    "raw": "costa.methods.floors:Raw",
-    "diffused": "costa.methods.floors:Diffused",
-    "untrained": "costa.methods.floors:Untrained",
+    "raw": "costa.methods.baselines:Raw",
+    "diffused": "costa.methods.baselines:Diffused",
+    "untrained": "costa.methods.baselines:Untrained",
 }
-"""Where each of the package's own methods lives; its module is imported when it is asked for."""
+"""The class of each built-in method; its module is imported on first use."""
 
 GROUP = "costa.methods"
-"""The group of entry points that bring methods from other packages."""
+"""The group of entry points for methods of other packages."""
 
 _registered: dict[str, type[Method]] = {}
 
 
 def get_method(name: str) -> type[Method]:
-    """The method of that name.
+    """The method called ``name``.
 
     >>> get_method("costa-sv").title
     'COSTA, one view'
@@ -69,15 +69,15 @@ def get_method(name: str) -> type[Method]:
 
 
 def method_names() -> list[str]:
-    """The package's own methods in their order, then those from outside; nothing is imported to know them."""
+    """The built-in methods in their order, then those of other packages; no method is imported."""
     outside = {*_registered, *(entry.name for entry in _entry_points())}
     return [*METHODS, *sorted(outside - set(METHODS))]
 
 
 def register(cls: type[M]) -> type[M]:
-    """Make a method known by its name, in this process; a decorator.
+    """Register a method under its name in this process; a decorator.
 
-    Defined again in the same place, as by a notebook's cell that is run twice, the later class counts.
+    If a class is defined again in the same place, as when a notebook cell is run twice, the later class counts.
 
     Args:
         cls: A :class:`costa.methods.base.Method` with ``name``, ``title``, ``paper`` and ``Settings``.
@@ -85,14 +85,12 @@ def register(cls: type[M]) -> type[M]:
     from costa.methods.base import GradientMethod, Method
 
     if not (isinstance(cls, type) and issubclass(cls, Method)):
-        raise InputError(f"{cls!r} is no method; give a class that derives from costa.methods.base.Method.")
-    lacking = [each for each in ("name", "title", "paper", "Settings") if not hasattr(cls, each)]
-    if lacking:
-        raise InputError(
-            f"the method {_place(cls)} has no {' and no '.join(lacking)}; give it a class attribute so called."
-        )
+        raise InputError(f"{cls!r} is not a method; give a class that derives from costa.methods.base.Method.")
+    missing = [each for each in ("name", "title", "paper", "Settings") if not hasattr(cls, each)]
+    if missing:
+        raise InputError(f"the method {_place(cls)} lacks the class attributes {', '.join(missing)}; add them.")
     if issubclass(cls, GradientMethod) and not hasattr(cls.Settings(), "train"):
-        raise InputError(f"{_place(cls.Settings)} has no group train, which says how {cls.name} is trained; add it.")
+        raise InputError(f"{_place(cls.Settings)} has no group train, which {cls.name} needs for training; add it.")
     other = METHODS.get(cls.name) or _place(_registered.get(cls.name, cls))
     if other != _place(cls):
         raise InputError(
@@ -104,7 +102,7 @@ def register(cls: type[M]) -> type[M]:
 
 @functools.cache
 def _entry_points() -> tuple[EntryPoint, ...]:
-    """Looked up once, when a name is first asked for: importing the package stays quick."""
+    """Looked up once, when a name is first needed, so that importing the package stays fast."""
     from importlib.metadata import entry_points
 
     return tuple(entry_points(group=GROUP))
@@ -118,10 +116,10 @@ def _load(entry: EntryPoint) -> type[Method]:
         raise
     except Exception as problem:
         raise InputError(
-            f"{source} cannot be imported ({type(problem).__name__}: {problem}); mend or uninstall it."
+            f"{source} cannot be imported ({type(problem).__name__}: {problem}); fix or uninstall it."
         ) from problem
     if getattr(cls, "name", entry.name) != entry.name:
-        raise InputError(f"{source} leads to a method that is called {cls.name!r}; give both the same name.")
+        raise InputError(f"{source} leads to a method called {cls.name!r}; give both the same name.")
     return cls
 
 

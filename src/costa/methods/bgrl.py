@@ -1,4 +1,4 @@
-"""BGRL: predict, from one view, what a slowly moving copy of the encoder makes of the other.
+"""BGRL: predict, from one view, the output of a slowly moving copy of the encoder on the other.
 
 Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Veličković, Valko: Large-Scale Representation Learning on Graphs via
 Bootstrapping, ICLR 2022.
@@ -11,7 +11,7 @@ Bootstrapping, ICLR 2022.
 
 Defaults are what the authors share between datasets (GCN with BatchNorm and PReLU, a first layer twice as wide, τ₀ =
 0.99, weight decay 1e-5) and their rates and learning rate for WikiCS; 1000 epochs are a tenth of theirs. As in their
-code, the target begins with weights of its own.
+code, the target starts with its own random weights.
 
 What differs from their code: the learning rate is constant, without warm-up and cosine decay; Adam's weight decay is in
 the gradient (theirs is AdamW); BatchNorm's running averages move by 0.1 instead of 0.99 a step; the predictor's first
@@ -30,8 +30,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.base import build_encoder
-from costa.methods.views import TwoViews
+from costa.methods.building import build_encoder
+from costa.methods.encoding import TwoViews
 from costa.nn import GCN, FeatureScaling, ProjectionHead, bootstrap_loss
 
 
@@ -56,9 +56,9 @@ class BGRL(TwoViews):
 
     Args:
         encoder: f_θ, see :class:`costa.nn.GCN`.
-        target: f_φ, of the same shape. Its weights become buffers: part of the state, but no optimiser's.
+        target: f_φ, of the same shape. Its weights become buffers: part of the state, but not of the optimiser.
         predictor: p_θ, see :class:`costa.nn.ProjectionHead`.
-        scaling: What is done to X first.
+        scaling: Feature scaling.
         augment: Rates of the graph augmentation of each view.
         decay: τ₀.
         epochs: T; from then on the target stays as it is.
@@ -70,7 +70,6 @@ class BGRL(TwoViews):
     year = 2022
     Settings = BGRLSettings
     scheduled = True
-    STACKED = ("encoder", "predictor", "target")
 
     epoch: Tensor
 
@@ -90,7 +89,7 @@ class BGRL(TwoViews):
         self.target = _as_buffers(target)
         self.decay = decay
         self.epochs = epochs
-        # on the device: a captured epoch is replayed as it was, and a Python number in it would stand still
+        # on the device: in a captured epoch, which is replayed, a Python number would never change
         self.register_buffer("epoch", torch.zeros((), dtype=torch.int64))
 
     @classmethod
@@ -120,7 +119,7 @@ class BGRL(TwoViews):
 
     @torch.no_grad()
     def after_step(self) -> None:
-        """φ ← τφ + (1 − τ)θ, and t ← t + 1. BatchNorm's running averages are the target's own."""
+        """φ ← τφ + (1 − τ)θ, and t ← t + 1. The target keeps its own running averages of BatchNorm."""
         progress = (self.epoch / self.epochs).clamp(max=1)
         share = (1 - self.decay) * (1 + torch.cos(math.pi * progress)) / 2
         for name, weight in self.encoder.named_parameters():

@@ -6,13 +6,13 @@ Zhang, Wu, Yan, Wipf, Yu: From Canonical Correlation Analysis to Self-supervised
     Z̃ = (Z − μ(Z)) / (σ(Z)·√n)           column by column
     L = ‖Z̃₁ − Z̃₂‖²_F + λ (‖Z̃₁ᵀZ̃₁ − I‖²_F + ‖Z̃₂ᵀZ̃₂ − I‖²_F)
 
-There is no head, no target network and no negative: the vectors are the encoder's output. Defaults are those of the
+It uses no head, target network or negatives: the vectors are the encoder's output. Defaults are those of the
 authors' code (512 wide, ReLU between the layers, a linear last one, rates of 0.2, learning rate 1e-3, no weight decay,
 100 epochs, λ = 2e-3, which is their 1e-3 in the equation's terms).
 
-What differs from their code: it descends −tr(Z̃₁ᵀZ̃₂), half of the first term up to a constant, so its λ weighs twice as
-much as the equation's, which is what is here; it drops the two directions of an edge independently, where here they go
-together. Left out is its MLP in place of the GCN (Coauthor-CS).
+What differs from their code: it minimises −tr(Z̃₁ᵀZ̃₂), half of the first term up to a constant, so its λ weighs twice as
+much as the equation's, which is used here; it drops the two directions of an edge independently, while here they are
+dropped together. Its MLP in place of the GCN (Coauthor-CS) is left out.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.base import build_encoder
-from costa.methods.views import TwoViews
+from costa.methods.building import build_encoder
+from costa.methods.encoding import TwoViews
 from costa.nn import GCN, FeatureScaling, cca_loss
 
 
@@ -47,7 +47,7 @@ class CCASSG(TwoViews):
 
     Args:
         encoder: f, see :class:`costa.nn.GCN`.
-        scaling: What is done to X first.
+        scaling: Feature scaling.
         augment: Rates of the graph augmentation of each view.
         weight: λ.
     """

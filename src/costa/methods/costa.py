@@ -3,10 +3,10 @@
 Zhang, Zhu, Song, Koniusz, King: COSTA: Covariance-Preserving Feature Augmentation for Graph Contrastive Learning,
 KDD 2022.
 
-    H = f(X, A)          the encoder, on the graph or on two augmented views of it
-    H̃ = P H + E          the sketch, k rows; one and the same P for both views
-    Z = θ(H̃)             the projection head
-    L = contrast(Z₁, Z₂)  row i of one view against all rows of the other; in one view, of itself
+    H = f(X, A)           the encoder, on the graph or on two augmented views of it
+    H̃ = P H + E           the sketch, k rows; the same P for both views
+    Z = θ(H̃)              the projection head
+    L = contrast(Z₁, Z₂)  row i of one view against all rows of the other; with one view, against its own rows
 """
 
 from __future__ import annotations
@@ -20,33 +20,28 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.augment.features import Sketch, SVDSketch, make_sketch
-from costa.augment.streams import from_the_start
+from costa.augment.other_sketches import SVDSketch
+from costa.augment.sketches import Sketch
 from costa.errors import InputError
-from costa.methods.base import build_encoder, build_head
-from costa.methods.views import Augmenting
-from costa.nn import (
-    GCN,
-    FeatureScaling,
-    both_views_loss,
-    cross_view_loss,
-    self_contrast_loss,
-)
+from costa.methods.building import build_encoder, build_head
+from costa.methods.building import build_sketch as build_sketch  # exported for costa.report.facts
+from costa.methods.encoding import Augmenting
+from costa.nn import GCN, FeatureScaling, both_views_loss, cross_view_loss, self_contrast_loss
 
 MOST_ROWS = 4096
-"""The largest k chosen from a graph: P has k·n entries and the similarities k²; a user may ask for more."""
+"""The largest k chosen automatically: P has k·n entries, and there are k² similarities. A user may set more."""
 
 
 @dataclass(frozen=True)
 class OneViewSettings:
-    """Defaults of ``costa-sv``: no graph augmentation, the sketch is the augmentation.
+    """Defaults of ``costa-sv``: no graph augmentation; the sketch is the augmentation.
 
-    Self-contrast pushes all directions of H towards one size, those of noise too. A weight decay that is strong beside
-    the contrast (a high τ makes that weak) lets go of the small ones, and what the neighbours share is kept. Stronger
-    still, it lets go of all of H.
+    Self-contrast pushes all directions of H towards one size, including those of noise. A weight decay that is strong
+    against the contrast (which a high τ weakens) lets the small ones vanish and keeps what neighbours share. If it is
+    too strong, all of H collapses.
 
-    They were chosen step by step by validation accuracy above both floors: some forty settings were tried with tuning
-    seeds, most on seven, the best on twelve of the development graphs of ``benchmarks/defaults.py``.
+    They were chosen step by step by validation accuracy above both baselines: about forty settings were tried with
+    tuning seeds, most on seven, the best on twelve of the development graphs of ``benchmarks/defaults.py``.
     """
 
     features: settings.Features = field(default_factory=settings.Features)
@@ -62,7 +57,7 @@ class OneViewSettings:
 class TwoViewSettings:
     """Defaults of ``costa-mv``: edges dropped and attributes masked in both views.
 
-    Chosen as those of one view were, of thirteen settings; all nine that had BatchNorm were within half a point.
+    Chosen in the same way from thirteen settings; all nine with BatchNorm were within half a point.
     """
 
     features: settings.Features = field(default_factory=settings.Features)
@@ -80,12 +75,11 @@ class Costa(Augmenting):
     Args:
         encoder: f, see :class:`costa.nn.GCN`.
         head: θ, see :class:`costa.nn.ProjectionHead`; ``nn.Identity()`` for none.
-        sketch: P and E, see :mod:`costa.augment.features`.
-        scaling: What is done to X first.
+        sketch: P and E, see :mod:`costa.augment.sketches`.
+        scaling: Feature scaling.
         augment: Rates of the graph augmentation of each view.
-        loss: Which contrast, and τ.
-        plain: Write the similarities out, those of empty rows too: with a sketch that is ``stored``, what the fast form
-            is tested against.
+        loss: The contrast and τ.
+        plain: Write out all similarities: with a ``stored`` sketch, the reference for the fast form.
     """
 
     paper = "Zhang et al., COSTA: Covariance-Preserving Feature Augmentation for Graph Contrastive Learning, KDD"
@@ -107,10 +101,8 @@ class Costa(Augmenting):
             raise InputError("loss.kind = self contrasts one view with itself; with two views choose cross or both.")
         if self.views == 1 and max(len(augment.edge_rate), len(augment.mask_rate)) > 1:
             raise InputError(f"{self.name} has one view; give augment.edge_rate and augment.mask_rate one rate each.")
-        self.head = head
-        self.sketch = sketch
-        self.contrast = loss
-        self.plain = plain
+        self.head, self.sketch = head, sketch
+        self.contrast, self.plain = loss, plain
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Costa:
@@ -118,55 +110,45 @@ class Costa(Augmenting):
         encoder = build_encoder(settings.encoder, in_features, generator)
         head = build_head(settings.head, encoder.out_features, generator)
         plain = settings.train.kernels == "plain"
-        return cls(
-            encoder,
-            head,
-            build_sketch(settings.sketch, stored=plain),
-            FeatureScaling(settings.features.scaling, in_features),
-            settings.augment,
-            settings.loss,
-            plain=plain,
-        )
+        sketch = build_sketch(settings.sketch, stored=plain)
+        scaling = FeatureScaling(settings.features.scaling, in_features)
+        return cls(encoder, head, sketch, scaling, settings.augment, settings.loss, plain=plain)
 
     @classmethod
     def choose(cls, graph: Data) -> dict[str, Any]:
-        """At most :data:`MOST_ROWS` rows in the sketch, besides what every method chooses."""
+        """At most :data:`MOST_ROWS` rows for the sketch, in addition to what every method chooses."""
         largest = MOST_ROWS / graph.num_nodes
         ratio = {"sketch.ratio": largest} if largest < cls.Settings().sketch.ratio else {}
         return super().choose(graph) | ratio
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
-        """Options that the chosen sketch does not take."""
-        sketch = settings.sketch
-        idle = super().unused(settings)
+        """The chosen kind of sketch does not use all options."""
+        sketch, unused = settings.sketch, super().unused(settings)
         if sketch.kind in ("noise", "none"):
-            idle |= dict.fromkeys(("sketch.ratio", "sketch.k"), f"sketch.kind = {sketch.kind} keeps all rows")
+            unused |= dict.fromkeys(("sketch.ratio", "sketch.k"), f"sketch.kind = {sketch.kind} keeps all rows")
         elif sketch.k:
-            idle["sketch.ratio"] = "sketch.k says how many rows there are"
+            unused["sketch.ratio"] = "sketch.k says how many rows there are"
         if sketch.kind == "noise":
-            idle["sketch.fixed"] = "sketch.kind = noise has no P to keep"
+            unused["sketch.fixed"] = "sketch.kind = noise has no P to keep"
         if sketch.kind == "none":
-            idle |= dict.fromkeys(("sketch.noise_std", "sketch.fixed"), "sketch.kind = none draws nothing")
+            unused |= dict.fromkeys(("sketch.noise_std", "sketch.fixed"), "sketch.kind = none draws nothing")
         if sketch.kind != "sparse":
-            idle["sketch.density"] = f"it belongs to sketch.kind = sparse, not {sketch.kind}"
+            unused["sketch.density"] = f"it belongs to sketch.kind = sparse, not {sketch.kind}"
         if sketch.kind != "selection":
-            idle["sketch.scaling"] = f"it belongs to sketch.kind = selection, not {sketch.kind}"
-        return idle
+            unused["sketch.scaling"] = f"it belongs to sketch.kind = selection, not {sketch.kind}"
+        return unused
 
     def prepare(self, graph: Data) -> None:
-        """Settle a fixed P, besides what every encoder prepares.
-
-        It is what the training's stream draws first, by a stream that begins as that did: a resumed training finds the
-        same P again.
-        """
+        """Draw a fixed P from a generator restarted at its initial seed, so that a resumed training has the same P."""
         super().prepare(graph)
         if self.sketch.fixed and not self.sketch.depends_on_h:
             device = next(self.encoder.parameters()).device
-            self.sketch.draw(torch.zeros(graph.num_nodes, 1, device=device), from_the_start(self.generator))
+            restarted = torch.Generator(self.generator.device).manual_seed(self.generator.initial_seed())
+            self.sketch.draw(torch.zeros(graph.num_nodes, 1, device=device), restarted)
 
     def loss(self, graph: Data) -> Tensor:
-        """contrast(θ(P·H₁ + E₁), θ(P·H₂ + E₂)), or of one view with itself."""
+        """contrast(θ(P·H₁ + E₁), θ(P·H₂ + E₂)), or that of one view with itself."""
         inputs = self.inputs(graph)
         hidden = [self.encode_view(inputs, view) for view in range(self.views)]
         draw = self.sketch.draw(hidden[0].detach(), self.generator)
@@ -181,19 +163,14 @@ class Costa(Augmenting):
 
     @property
     def capturable(self) -> bool:
-        """Rewiring and the SVD wait for the GPU to say how many edges, or whether H is finite."""
+        """Rewiring and the SVD read the GPU's results (the number of edges; whether H is finite) on the CPU."""
         return super().capturable and not self.plain and not isinstance(self.sketch, SVDSketch)
 
     @property
-    def stackable(self) -> bool:
-        """As capturable, and P must be a matter of its seed alone."""
-        return self.capturable and not self.sketch.depends_on_h
-
-    @property
     def unresumable(self) -> str | None:
-        """A fixed P must be made from its seed alone."""
+        """A fixed P must be a function of its seed alone."""
         if self.sketch.fixed and self.sketch.depends_on_h:
-            return "a fixed sketch made from H cannot be made again once H has moved on"
+            return "a fixed sketch made from H cannot be made again once H has changed"
         return None
 
 
@@ -213,20 +190,3 @@ class CostaMV(Costa):
     title = "COSTA, two views"
     views = 2
     Settings = TwoViewSettings
-
-
-def build_sketch(sketch: settings.Sketch, *, stored: bool = False) -> Sketch:
-    """The sketch from its settings; only the options that its kind knows are handed on."""
-    if sketch.kind == "none":
-        return make_sketch("noise", noise_std=0.0, center=sketch.center)
-    if sketch.kind == "noise" and sketch.noise_std == 0:
-        raise InputError("sketch.kind = noise needs sketch.noise_std above 0 (1 in the paper's table).")
-    options: dict[str, Any] = {"noise_std": sketch.noise_std, "fixed": sketch.fixed, "center": sketch.center}
-    options["stored"] = stored
-    if sketch.kind != "noise":
-        options |= {"k": sketch.k} if sketch.k else {"ratio": sketch.ratio}
-    if sketch.kind == "sparse":
-        options["density"] = sketch.density
-    if sketch.kind == "selection":
-        options["scaling"] = sketch.scaling
-    return make_sketch(sketch.kind, **options)

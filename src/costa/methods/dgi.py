@@ -2,16 +2,16 @@
 
 Veličković, Fedus, Hamilton, Liò, Bengio, Hjelm: Deep Graph Infomax, ICLR 2019.
 
-    H = f(X, A),  H̃ = f(X̃, A)                 X̃: the rows of X in random order, anew every epoch
+    H = f(X, A),  H̃ = f(X̃, A)                 X̃: the rows of X in random order, new in every epoch
     s = σ(1/n Σᵢ hᵢ)                          the summary
     D(h, s) = σ(hᵀ W s)                       the discriminator
     L = −1/n Σᵢ log D(hᵢ, s) − 1/n Σᵢ log(1 − D(h̃ᵢ, s))
 
-Defaults are the paper's: a GCN of one layer, 512 wide, with PReLU; Adam at 1e-3. There the training ends when the loss
-has not fallen for 20 epochs; here the number of epochs is fixed, 500.
+Defaults are the paper's: a GCN of one layer, 512 wide, with PReLU; Adam at 1e-3. There training ends when the loss has
+not fallen for 20 epochs; here the number of epochs is fixed at 500.
 
-What differs from the authors' code: both halves of the loss are summed where theirs are averaged, which Adam does not
-notice. W's first weights are uniform on ±1/√d, as in PyG's ``DeepGraphInfomax``, and D has no bias.
+What differs from the authors' code: both halves of the loss are summed, not averaged, which makes no difference to
+Adam. W's initial weights are uniform on ±1/√d, as in PyG's ``DeepGraphInfomax``, and D has no bias.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.augment.streams import uniform
-from costa.methods.base import EncoderMethod, GradientMethod
+from costa.methods.base import GradientMethod
+from costa.methods.encoding import EncoderMethod
 from costa.nn import GCN, FeatureScaling, discrimination_loss
 
 
@@ -40,11 +40,11 @@ class DGISettings:
 
 
 class Discriminator(nn.Module):
-    """hᵢᵀ W s for every row, the logit of D; W may be stacked.
+    """hᵢᵀ W s for every row, the logit of D.
 
     Args:
         features: d, the columns of H.
-        generator: Draws the initial W; the global one if left out.
+        generator: Draws the initial W; torch's global generator by default.
     """
 
     def __init__(self, features: int, generator: torch.Generator | None = None) -> None:
@@ -53,8 +53,8 @@ class Discriminator(nn.Module):
         nn.init.uniform_(self.weight, -(features**-0.5), features**-0.5, generator=generator)
 
     def forward(self, h: Tensor, s: Tensor) -> Tensor:
-        """n logits of H, n × d, and s, d."""
-        return (h @ (self.weight @ s[..., None])).squeeze(-1)
+        """n logits, from H (n × d) and s (d)."""
+        return (h @ (self.weight @ s[:, None])).squeeze(1)
 
 
 class DGI(EncoderMethod, GradientMethod):
@@ -63,7 +63,7 @@ class DGI(EncoderMethod, GradientMethod):
     Args:
         encoder: f, see :class:`costa.nn.GCN`.
         discriminator: D.
-        scaling: What is done to X first.
+        scaling: Feature scaling.
     """
 
     name = "dgi"
@@ -71,7 +71,6 @@ class DGI(EncoderMethod, GradientMethod):
     paper = "Veličković et al., Deep Graph Infomax, ICLR"
     year = 2019
     Settings = DGISettings
-    STACKED = ("encoder", "discriminator")
 
     def __init__(self, encoder: GCN, discriminator: Discriminator, scaling: FeatureScaling) -> None:
         super().__init__(encoder, scaling)
@@ -80,26 +79,21 @@ class DGI(EncoderMethod, GradientMethod):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> DGI:
         """DGI from its settings."""
-        own = settings.encoder
-        encoder = GCN(in_features, (own.width,), activation=own.activation, norm=own.norm, generator=generator)
+        layer = settings.encoder
+        encoder = GCN(in_features, (layer.width,), activation=layer.activation, norm=layer.norm, generator=generator)
         discriminator = Discriminator(encoder.out_features, generator)
         return cls(encoder, discriminator, FeatureScaling(settings.features.scaling, in_features))
 
     @property
     def capturable(self) -> bool:
-        """An order of the rows is as long every time."""
-        return True
-
-    @property
-    def stackable(self) -> bool:
-        """Each draws an order of its own."""
+        """Shapes never change: an order of the rows always has n entries."""
         return True
 
     def loss(self, graph: Data) -> Tensor:
-        """What the discriminator loses on the graph and a fresh corruption of it."""
+        """The discriminator's loss on the graph and a fresh corruption of it."""
         inputs = self.inputs(graph)
         h = self._encode(inputs, inputs.adjacency, None)
-        order = uniform(self.generator, inputs.layout.num_nodes).argsort(-1)
+        order = torch.rand(inputs.layout.num_nodes, generator=self.generator, device=self.generator.device).argsort()
         corrupted = self.encoder(inputs.x, inputs.adjacency, order=order)
-        s = h.mean(-2).sigmoid()
+        s = h.mean(0).sigmoid()
         return discrimination_loss(self.discriminator(h, s), self.discriminator(corrupted, s))

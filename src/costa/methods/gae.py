@@ -1,4 +1,4 @@
-"""GAE and VGAE: encode the nodes so that inner products of their vectors tell edges from other pairs.
+"""GAE and VGAE: inner products of the nodes' vectors tell edges from other pairs.
 
 Kipf, Welling: Variational Graph Auto-Encoders, NeurIPS Workshop on Bayesian Deep Learning, 2016.
 
@@ -8,17 +8,17 @@ Kipf, Welling: Variational Graph Auto-Encoders, NeurIPS Workshop on Bayesian Dee
     L = −mean log s(zᵢ·zⱼ) over edges − mean log(1 − s(zᵢ·zⱼ)) over as many sampled pairs
     VGAE:  L + 1/n · (1/n) Σᵢ KL(N(μᵢ, diag σᵢ²) ‖ N(0, I))
 
-The embedding is Z, or μ. Defaults are the paper's (ReLU, 200 epochs) but for two: widths are 256 → 128 instead of
-32 → 16, as the vectors are compared with others of such widths; and the learning rate is 1e-3 instead of 0.01, at which
-inner products of so many columns begin so large on some graphs (Amazon-Photo) that the first steps leave all vectors
-alike. There PyG's ``recon_loss``, whose logarithm ends at 1e-15, has no gradient at all any more.
+The embedding is Z, or μ. Defaults are the paper's (ReLU, 200 epochs) with two exceptions: widths are 256 → 128 instead
+of 32 → 16, like those of the vectors they are compared with; and the learning rate is 1e-3 instead of 0.01. At 0.01 the
+inner products of that many columns start so large on some graphs (Amazon-Photo) that the first steps make all vectors
+equal; there PyG's ``recon_loss``, whose logarithm is cut off at 1e-15, has no gradient left.
 
-What differs from the authors' code: negatives are pairs of nodes drawn uniformly, anew every epoch, instead of all of
-A's zeros, down-weighted to balance the ones; a drawn pair is an edge, or a node with itself, with the probability of
-A's density, so rarely that none is drawn again. Edges and negatives are summed where theirs are averaged (a factor of
-2 before the KL term). No edge is held out. Each undirected edge counts once, whatever its weight, which only the
-encoder sees. VGAE's last layers are one, twice as wide, with Glorot weights for that width. log σ is held below 10, so
-that no σ overflows.
+What differs from the authors' code: negatives are pairs of nodes drawn uniformly in every epoch, instead of all zeros
+of A, down-weighted to balance the ones; a drawn pair is an edge, or a node with itself, with the probability of A's
+density, which is too rare to draw again. Edges and negatives are summed, not averaged (a factor of 2 before the KL
+term). No edge is held out. Each undirected edge counts once, whatever its weight, which only the encoder sees. VGAE's
+two last layers are one of twice the width, with Glorot weights for that width. log σ is clamped to 10, so that no σ
+overflows.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.augment.streams import integers, normal
 from costa.augment.topology import edges_once
 from costa.errors import InputError
-from costa.methods.base import EncoderMethod, GradientMethod, build_encoder
+from costa.methods.base import GradientMethod
+from costa.methods.building import build_encoder
+from costa.methods.encoding import EncoderMethod
 from costa.nn import GCN, FeatureScaling, discrimination_loss, kl_to_standard_normal
-from costa.nn.rows import take_rows
 
 MOST_LOG_SIGMA = 10.0
 
@@ -56,7 +56,7 @@ class GAE(EncoderMethod, GradientMethod):
 
     Args:
         encoder: GCN, see :class:`costa.nn.GCN`; its last layer is linear.
-        scaling: What is done to X first.
+        scaling: Feature scaling.
     """
 
     name = "gae"
@@ -66,10 +66,10 @@ class GAE(EncoderMethod, GradientMethod):
     Settings = GAESettings
 
     outputs: ClassVar[int] = 1
-    """How many n × d matrices the encoder gives, side by side."""
+    """The number of n × d matrices that the encoder returns side by side."""
 
     edges: Tensor
-    """2 × m, each undirected edge once: what is to be reconstructed."""
+    """The edges to reconstruct: 2 × m, each undirected edge once."""
 
     def __init__(self, encoder: GCN, scaling: FeatureScaling) -> None:
         super().__init__(encoder, scaling)
@@ -78,20 +78,15 @@ class GAE(EncoderMethod, GradientMethod):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> GAE:
         """The auto-encoder from its settings."""
-        own = settings.encoder
-        # of each output its own columns in the last layer
-        several = replace(own, hidden=own.hidden or own.width, width=cls.outputs * own.width)
-        encoder = build_encoder(several, in_features, generator, linear=True)
+        one = settings.encoder
+        # the last layer has separate columns for each output
+        all_outputs = replace(one, hidden=one.hidden or one.width, width=cls.outputs * one.width)
+        encoder = build_encoder(all_outputs, in_features, generator, linear=True)
         return cls(encoder, FeatureScaling(settings.features.scaling, in_features))
 
     @property
     def capturable(self) -> bool:
-        """Every epoch draws as many pairs."""
-        return True
-
-    @property
-    def stackable(self) -> bool:
-        """Each draws pairs of its own."""
+        """Shapes never change: every epoch draws the same number of pairs."""
         return True
 
     def prepare(self, graph: Data) -> None:
@@ -102,12 +97,12 @@ class GAE(EncoderMethod, GradientMethod):
         self.edges = edges_once(self.inputs(graph).edge_index, graph.num_nodes)
 
     def forget(self) -> None:
-        """Let go of the prepared inputs and edges."""
+        """Release the prepared inputs and edges."""
         super().forget()
         self.edges = torch.empty(2, 0, dtype=torch.int64)
 
     def loss(self, graph: Data) -> Tensor:
-        """What the reconstruction loses, with fresh negatives."""
+        """The reconstruction loss, with fresh negatives."""
         return self._reconstruction(self._encoded(graph))
 
     def _encoded(self, graph: Data) -> Tensor:
@@ -115,8 +110,9 @@ class GAE(EncoderMethod, GradientMethod):
         return self._encode(inputs, inputs.adjacency, None)
 
     def _reconstruction(self, z: Tensor) -> Tensor:
-        others = integers(self.generator, z.size(-2), *self.edges.shape)
-        return discrimination_loss(_inner_products(z, self.edges.expand_as(others)), _inner_products(z, others))
+        generator = self.generator
+        others = torch.randint(len(z), self.edges.shape, generator=generator, device=generator.device)
+        return discrimination_loss(_inner_products(z, self.edges), _inner_products(z, others))
 
 
 class VGAE(GAE):
@@ -124,7 +120,7 @@ class VGAE(GAE):
 
     Args:
         encoder: Both GCNs as one, see :class:`costa.nn.GCN`; its last layer is linear and twice as wide as the vectors.
-        scaling: What is done to X first.
+        scaling: Feature scaling.
     """
 
     name = "vgae"
@@ -133,18 +129,20 @@ class VGAE(GAE):
     outputs = 2
 
     def loss(self, graph: Data) -> Tensor:
-        """What the reconstruction from a fresh Z loses, and the KL divergence over n."""
+        """The reconstruction loss of a fresh Z, plus the KL divergence over n."""
         mu, log_sigma = self._encoded(graph).chunk(2, dim=-1)
         log_sigma = log_sigma.clamp(max=MOST_LOG_SIGMA)
-        z = mu + normal(self.generator, *mu.shape[-2:], dtype=mu.dtype) * log_sigma.exp()
-        return self._reconstruction(z) + kl_to_standard_normal(mu, log_sigma) / mu.size(-2)
+        generator = self.generator
+        noise = torch.randn(mu.shape, generator=generator, device=generator.device, dtype=mu.dtype)
+        z = mu + noise * log_sigma.exp()
+        return self._reconstruction(z) + kl_to_standard_normal(mu, log_sigma) / len(mu)
 
     def embed(self, graph: Data) -> Tensor:
-        """μ of the graph as it is."""
+        """μ of the graph."""
         return super().embed(graph).chunk(2, dim=-1)[0].contiguous()
 
 
 def _inner_products(z: Tensor, pairs: Tensor) -> Tensor:
-    """zᵢ·zⱼ for each column (i, j) of ``pairs``; of each of a stack for its own."""
-    source, target = (take_rows(z, index) for index in pairs.unbind(-2))
+    """zᵢ·zⱼ for each column (i, j) of ``pairs``."""
+    source, target = (z.index_select(0, index) for index in pairs)
     return torch.linalg.vecdot(source, target)

@@ -1,4 +1,4 @@
-"""Graph Barlow Twins: the columns of two views' embeddings agree pairwise and with no other.
+"""Graph Barlow Twins: each column of one view's embedding correlates with the same column of the other, and no other.
 
 Bielak, Kajdanowicz, Chawla: Graph Barlow Twins: A self-supervised representation learning framework for graphs,
 Knowledge-Based Systems 2022 (first 2021).
@@ -7,7 +7,7 @@ Knowledge-Based Systems 2022 (first 2021).
     C = Z̃₁ᵀ Z̃₂                           the cross-correlation of their columns, d × d
     L = Σᵢ (1 − Cᵢᵢ)² + λ Σ_{i≠j} Cᵢⱼ²     λ = 1/d
 
-There is no head, no target network and no negative: the vectors are the encoder's output. Defaults are those the
+It uses no head, target network or negatives: the vectors are the encoder's output. Defaults are those the
 authors share between datasets (BatchNorm and PReLU after the first layer, which is twice as wide, a linear second one,
 weight decay 1e-5, 1000 epochs) and their rates and learning rate for WikiCS.
 
@@ -27,8 +27,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.base import build_encoder
-from costa.methods.views import TwoViews
+from costa.methods.building import build_encoder
+from costa.methods.encoding import TwoViews
 from costa.nn import FeatureScaling, barlow_twins_loss
 
 

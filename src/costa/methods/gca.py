@@ -1,20 +1,20 @@
-"""GCA: GRACE with an augmentation that spares what is central.
+"""GCA: GRACE with an augmentation that spares central nodes and attributes.
 
 Zhu, Xu, Yu, Liu, Wu, Wang: Graph Contrastive Learning with Adaptive Augmentation, WWW 2021.
 
 With φ(v) the centrality of a node (its degree, its PageRank or its entry in A's first eigenvector):
 
-    w_uv = (φ(u) + φ(v))/2,    s = log w       an edge weighs what its ends do on average
-    w_i = Σ_u |x_ui|·φ(u),     s = log w       an attribute weighs what the nodes do that have it
-    p = min((s_max − s)/(s_max − s̄) · p̄, 0.7)  it is dropped with this probability; p̄ is the view's rate
+    w_uv = (φ(u) + φ(v))/2,    s = log w       the weight of an edge: the mean of its ends
+    w_i = Σ_u |x_ui|·φ(u),     s = log w       the weight of an attribute: the sum over the nodes that have it
+    p = min((s_max − s)/(s_max − s̄) · p̄, 0.7)  the probability of dropping it; p̄ is the view's rate
 
-Encoder, head and loss are GRACE's. The probabilities depend on the graph alone and are computed once, from X as the
-graph has it, before any scaling (:func:`costa.augment.topology.weigh` and ``drop_probability``). Other methods take
-them too, by ``augment.centrality``.
+Encoder, head and loss are GRACE's. The probabilities depend on the graph alone and are computed once, from X before any
+scaling (:func:`costa.augment.topology.weigh` and ``drop_probability``). Other methods use them with
+``augment.centrality``.
 
 The authors' code differs in these points, besides those of :mod:`costa.methods.grace`: it takes log(1 + w) in its last
 version, weighs an edge by its target alone, reads X as zeros and ones except for WikiCS, and its PageRank has no
-restart. What is here is the paper's.
+restart. This file follows the paper.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from costa.methods.grace import GRACE, GRACESettings
 class GCASettings(GRACESettings):
     """Defaults of ``gca``: GRACE's, so that the two differ in the augmentation alone.
 
-    The five published settings agree in the weight decay only, which is GRACE's too. Those of WikiCS, for 200 epochs,
+    The five published settings agree only in the weight decay, which is also GRACE's. Those of WikiCS, for 200 epochs,
     had the lower validation accuracy (digits 96.3 against 97.0, Cora 84.4 against 85.3; one seed).
     """
 

@@ -1,4 +1,4 @@
-"""GMI: a node's vector should tell its features, its neighbours' features and its edges.
+"""GMI: a node's vector should predict its features, its neighbours' features and its edges.
 
 Peng, Huang, Luo, Zheng, Rong, Xu, Huang: Graph Representation Learning via Graphical Mutual Information Maximization,
 WWW 2020. The variant is GMI-mean, in the form of the authors' code:
@@ -9,19 +9,19 @@ WWW 2020. The variant is GMI-mean, in the form of the authors' code:
     E = −mean log s(hᵢ·hⱼ) over edges − mean log(1 − s(hᵢ·h_π(i))) over nodes and orders
     L = −α·I(h; x) − β·I(h; q) + γ·E              the features, the neighbours' features, the topology
 
-The k orders π of the nodes are random, anew every epoch. The vectors are H. Every x enters as a row of X·Θ, so that X
+The k orders π of the nodes are random, new in every epoch. The vectors are H. Every x enters as a row of X·Θ, so that X
 may stay sparse, and memory grows with edges and nodes, not with their squares.
 
-Defaults are those of the authors' code (two layers, 512 wide, PReLU, α = 0.8, β = γ = 1, k = 5, learning rate 1e-3) but
-for the epochs. There the training ends when the loss has not fallen for 20 epochs, after 550 at the latest; here their
-number is fixed, 50: of features that are left as they are, vectors get worse when it goes on for long (Cora, validation
-accuracy: 85.6% after 50 epochs, 84.0% after 100, 81.7% after 200). With rows normalised, as theirs are, it is slower.
+Defaults are those of the authors' code (two layers, 512 wide, PReLU, α = 0.8, β = γ = 1, k = 5, learning rate 1e-3)
+except for the epochs. There training ends when the loss has not fallen for 20 epochs, after 550 at the latest; here the
+number is fixed at 50: with unscaled features, long training makes the vectors worse (Cora, validation accuracy: 85.6%
+after 50 epochs, 84.0% after 100, 81.7% after 200). With normalised rows, as theirs are, this happens more slowly.
 
 What differs from their code: it compares all n² pairs of nodes with A + I, edges and loops weighing twice as much as
-the rest together; here edges weigh as much as random pairs, and a node is compared with itself only where the graph has
-a loop. Its negatives are independent draws, for each term its own; here one order serves all terms, and a node meets
-itself in 1 of n. D has no bias. An edge counts once, whatever its weight, which only the encoder sees. Left out is
-GMI-adaptive, which weighs the neighbours.
+the rest together; here edges weigh as much as random pairs, and a node is compared with itself only if the graph has
+a loop. Its negatives are drawn independently for each term; here one order serves all terms, and a node meets itself
+with probability 1/n. D has no bias. An edge counts once, whatever its weight, which only the encoder sees.
+GMI-adaptive, which weighs the neighbours, is left out.
 """
 
 from __future__ import annotations
@@ -37,13 +37,12 @@ from torch_geometric.data import Data
 from torch_geometric.utils import degree, to_undirected
 
 from costa import settings
-from costa.augment.streams import uniform
 from costa.augment.topology import edges_once
 from costa.errors import InputError
-from costa.methods.base import EncoderMethod, GradientMethod
+from costa.methods.base import GradientMethod
+from costa.methods.encoding import EncoderMethod
 from costa.nn import GCN, FeatureScaling, SparseMatrix, discrimination_loss
 from costa.nn.encoders import ACTIVATIONS
-from costa.nn.rows import take_rows
 
 
 @dataclass(frozen=True)
@@ -58,14 +57,14 @@ class GMISettings:
 
 @dataclass(frozen=True)
 class Topology:
-    """The graph's edges, 2 × m, each undirected one once; and D⁻¹A, a row of zeros for a node without any."""
+    """The graph's undirected edges, 2 × m; and D⁻¹A, with a row of zeros for a node without edges."""
 
     edges: Tensor
     mean: SparseMatrix
 
     @classmethod
     def of(cls, edge_index: Tensor, num_nodes: int) -> Topology:
-        """Of edges in either direction or both."""
+        """From edges in one direction or both."""
         source, target = to_undirected(edge_index, num_nodes=num_nodes)
         weight = 1 / degree(target, num_nodes)[target]
         mean = SparseMatrix.from_coo(target, source, weight, (num_nodes, num_nodes))
@@ -73,12 +72,12 @@ class Topology:
 
 
 class Discriminator(nn.Module):
-    """D(h, x) = s(hᵀ Θ x); Θ may be stacked. Its first weights are Glorot's for ``nn.Bilinear``.
+    """D(h, x) = s(hᵀ Θ x), with the Glorot initialisation of ``nn.Bilinear``.
 
     Args:
         features: The columns of X.
         width: The columns of H.
-        generator: Draws the initial Θ; the global one if left out.
+        generator: Draws the initial Θ; torch's global generator by default.
     """
 
     def __init__(self, features: int, width: int, generator: torch.Generator | None = None) -> None:
@@ -88,7 +87,7 @@ class Discriminator(nn.Module):
         nn.init.uniform_(self.theta, -bound, bound, generator=generator)
 
     def forward(self, h: Tensor, others: Sequence[Tensor], x: Tensor | SparseMatrix) -> Tensor:
-        """−I(h; x), with each of ``others`` in the place of H for what is false."""
+        """−I(h; x); each of ``others`` replaces H in the negative pairs."""
         y = x @ self.theta
         return discrimination_loss(torch.linalg.vecdot(h, y).sigmoid(), _logits(others, y).sigmoid())
 
@@ -101,7 +100,7 @@ class GMI(EncoderMethod, GradientMethod):
         activation: σ of the neighbours' mean.
         of_features: D for X.
         of_neighbours: D for Q.
-        scaling: What is done to X first.
+        scaling: Feature scaling.
         information: α, β, γ and k.
     """
 
@@ -110,7 +109,6 @@ class GMI(EncoderMethod, GradientMethod):
     paper = "Peng et al., Graph Representation Learning via Graphical Mutual Information Maximization, WWW"
     year = 2020
     Settings = GMISettings
-    STACKED = ("encoder", "activation", "of_features", "of_neighbours")
 
     def __init__(
         self,
@@ -131,55 +129,50 @@ class GMI(EncoderMethod, GradientMethod):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> GMI:
         """GMI from its settings."""
-        own = settings.encoder
-        widths = (own.width,) * own.layers
+        encoder = settings.encoder
+        widths, activation = (encoder.width,) * encoder.layers, encoder.activation
         return cls(
-            GCN(in_features, widths, activation=own.activation, norm=own.norm, generator=generator),
-            ACTIVATIONS[own.activation](),
-            Discriminator(in_features, own.width, generator),
-            Discriminator(own.width, own.width, generator),
+            GCN(in_features, widths, activation=activation, norm=encoder.norm, generator=generator),
+            ACTIVATIONS[activation](),
+            Discriminator(in_features, encoder.width, generator),
+            Discriminator(encoder.width, encoder.width, generator),
             FeatureScaling(settings.features.scaling, in_features),
             settings.loss,
         )
 
     @property
     def capturable(self) -> bool:
-        """Orders are as long every time, and the edges stay."""
-        return True
-
-    @property
-    def stackable(self) -> bool:
-        """Each draws orders of its own."""
+        """Shapes never change: orders have n entries, and the edges stay."""
         return True
 
     def prepare(self, graph: Data) -> None:
-        """Find the edges, and each node's neighbours."""
+        """Find the edges and each node's neighbours."""
         if graph.edge_index.numel() == 0:
             raise InputError(f"{self.name} learns from edges, and the graph has none; choose another method.")
         super().prepare(graph)
         self._topology = Topology.of(self.inputs(graph).edge_index, graph.num_nodes)
 
     def forget(self) -> None:
-        """Let go of the prepared inputs and edges."""
+        """Release the prepared inputs and edges."""
         super().forget()
         self._topology = None
 
     def loss(self, graph: Data) -> Tensor:
         """−α·I(h; x) − β·I(h; q) + γ·E, with fresh orders."""
         assert self._topology is not None
-        inputs, own = self.inputs(graph), self.information
+        inputs, info = self.inputs(graph), self.information
         h = self._encode(inputs, inputs.adjacency, None)
-        orders = uniform(self.generator, own.negatives, h.size(-2)).argsort(-1)
-        others = [take_rows(h, order) for order in orders.unbind(-2)]
+        orders = torch.rand(info.negatives, len(h), generator=self.generator, device=self.generator.device).argsort(1)
+        others = [h.index_select(0, order) for order in orders]
         w1 = self.encoder.get_parameter("layers.0.weight")
         q = self.activation(self._topology.mean @ (inputs.x @ w1))
-        source, target = (h.index_select(-2, end) for end in self._topology.edges)
+        source, target = (h.index_select(0, end) for end in self._topology.edges)
         features, neighbours = self.of_features(h, others, inputs.x), self.of_neighbours(h, others, q)
         edges = discrimination_loss(torch.linalg.vecdot(source, target), _logits(others, h))
-        loss: Tensor = own.alpha * features + own.beta * neighbours + own.gamma * edges
+        loss: Tensor = info.alpha * features + info.beta * neighbours + info.gamma * edges
         return loss
 
 
 def _logits(others: Sequence[Tensor], y: Tensor) -> Tensor:
-    """Inner products with the rows of Y, of each of ``others`` after the other: fewer at once need less memory."""
-    return torch.cat([torch.linalg.vecdot(other, y) for other in others], dim=-1)
+    """Inner products with the rows of Y, one of ``others`` at a time to save memory."""
+    return torch.cat([torch.linalg.vecdot(other, y) for other in others])

@@ -5,15 +5,15 @@ learning).
 
     (X̃₁, Ã₁), (X̃₂, Ã₂)     edges removed and attributes masked, each view at its own rates
     U = f(X̃₁, Ã₁), V likewise  the encoder, a two-layer GCN; the first layer is twice as wide as the second
-    θ(u, v) = s(g(u), g(v))     the cosine s of what the projection head g makes of two nodes
+    θ(u, v) = s(g(u), g(v))     the cosine s of two nodes after the projection head g
     ℓ(uᵢ, vᵢ) = −log e^{θ(uᵢ,vᵢ)/τ} / (Σⱼ e^{θ(uᵢ,vⱼ)/τ} + Σ_{j≠i} e^{θ(uᵢ,uⱼ)/τ})
     L = 1/2n · Σᵢ [ℓ(uᵢ, vᵢ) + ℓ(vᵢ, uᵢ)]
 
-It is COSTA in two views without a sketch: all n nodes are contrasted, n² similarities, though none is stored.
+It is COSTA with two views and no sketch: all n nodes are contrasted, with n² similarities that are never stored.
 
-The authors' code differs in three points: it drops the two directions of an edge independently, where here they go or
-stay together; its layers share one PReLU, where here each has its own; and its head begins as PyTorch's layers do,
-where here all weights are Glorot's.
+The authors' code differs in three points: it drops the two directions of an edge independently, while here they go or
+stay together; its layers share one PReLU, while here each has its own; and its head has PyTorch's default
+initialisation, while here all weights are Glorot's.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.base import build_encoder, build_head
-from costa.methods.views import TwoViews
+from costa.methods.building import build_encoder, build_head
+from costa.methods.encoding import TwoViews
 from costa.nn import GCN, FeatureScaling, both_views_loss
 
 
 @dataclass(frozen=True)
 class GRACESettings:
-    """Defaults of ``grace``: what most of the four published settings have in common, and the rates of Cora's."""
+    """Defaults of ``grace``: what most of the four published settings share, with Cora's rates."""
 
     features: settings.Features = field(default_factory=settings.Features)
     encoder: settings.Encoder = field(default_factory=partial(settings.Encoder, width=256, hidden=512))
@@ -52,10 +52,10 @@ class GRACE(TwoViews):
     Args:
         encoder: f, see :class:`costa.nn.GCN`.
         head: g, see :class:`costa.nn.ProjectionHead`; ``nn.Identity()`` for none.
-        scaling: What is done to X first.
+        scaling: Feature scaling.
         augment: Rates of the graph augmentation of each view.
         tau: τ.
-        plain: Write the similarities out: what the fast form is tested against.
+        plain: Write out the similarities: the reference for the fast form.
     """
 
     name = "grace"
@@ -95,5 +95,5 @@ class GRACE(TwoViews):
 
     @property
     def capturable(self) -> bool:
-        """As every method of two views, unless the similarities are to be written out."""
+        """As every method of two views, unless the similarities are written out."""
         return super().capturable and not self.plain

@@ -1,23 +1,23 @@
-"""MVGRL: two views of a graph, its edges and its diffusion; the nodes of each are told by a summary of the other.
+"""MVGRL: two views of a graph, its edges and its diffusion; a summary of each identifies the nodes of the other.
 
 Hassani, Khasahmadi: Contrastive Multi-View Representation Learning on Graphs, ICML 2020.
 
     S = α (I − (1 − α) Â)^-1                       the diffusion of Â, normalised: personalised PageRank
     H_a = f_a(X, Â),  H_b = f_b(X, S)              an encoder for each view
-    s_a = σ(mean of H_a's rows),  s_b alike        their summaries
+    s_a = σ(mean of H_a's rows),  s_b likewise     their summaries
     D(h, s) = σ(hᵀ W s)                            one discriminator for both
     L = ½ (L(H_a, s_b) + L(H_b, s_a)),  L(H, s) = −1/n Σᵢ log D(hᵢ, s) − 1/n Σᵢ log(1 − D(h̃ᵢ, s))
 
-H̃ is H of the rows of X in random order, anew every epoch and the same for both views. The embedding is H_a + H_b.
-Defaults are those of the authors' code: α = 0.2, GCNs of one layer, 512 wide, with PReLU, Adam at 1e-3. There the
-training ends when the loss has not fallen for 20 epochs; here the number of epochs is fixed, 300. The paper's
-projection heads are part of W, as it recommends for nodes.
+H̃ is H with the rows of X in random order, new in every epoch and the same for both views. The embedding is H_a + H_b.
+Defaults are those of the authors' code: α = 0.2, GCNs of one layer, 512 wide, with PReLU, Adam at 1e-3. There training
+ends when the loss has not fallen for 20 epochs; here the number of epochs is fixed at 300. The paper's projection heads
+are part of W, as it recommends for nodes.
 
 What differs from the authors' code: S is sparse, the ``diffusion.k`` largest entries of each row, scaled to the row's
 sum (:mod:`costa.graphs.diffusion`); theirs is dense. An epoch sees the whole graph instead of four runs of 2,000
-consecutive nodes. Â has one self-loop a node where theirs has two. W's first weights are those of
-:mod:`costa.methods.dgi`, D has no bias, and real and permuted rows are summed where theirs are averaged, which Adam
-does not notice.
+consecutive nodes. Â has one self-loop per node; theirs has two. W's initial weights are those of
+:mod:`costa.methods.dgi`, D has no bias, and real and permuted rows are summed, not averaged, which makes no difference
+to Adam.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from torch_geometric.data import Data
 from torch_geometric.utils import is_undirected
 
 from costa import settings
-from costa.augment.streams import uniform
 from costa.errors import InputError
 from costa.graphs.diffusion import top_ppr
-from costa.methods.base import EncoderMethod, GradientMethod, Inputs
+from costa.methods.base import GradientMethod
 from costa.methods.dgi import Discriminator
+from costa.methods.encoding import EncoderMethod, Inputs
 from costa.nn import GCN, FeatureScaling, SparseMatrix, discrimination_loss
 
 
@@ -57,20 +57,20 @@ class MVGRLSettings:
 
 @dataclass(frozen=True)
 class TwoInputs(Inputs):
-    """The graph as f_a reads it, and, in ``diffused``, as f_b does: with S in the place of Â."""
+    """The graph as f_a reads it and, in ``diffused``, as f_b does: with S in place of Â."""
 
     diffused: Inputs
 
 
 class MVGRL(EncoderMethod, GradientMethod):
-    """MVGRL with two of the shared GCN.
+    """MVGRL with two GCNs.
 
     Args:
         encoder: f_a, see :class:`costa.nn.GCN`.
         diffusion_encoder: f_b.
         discriminator: D.
-        scaling: What is done to X first.
-        diffusion: α, and how many entries of each row of S are kept.
+        scaling: Feature scaling.
+        diffusion: α, and the number of entries kept in each row of S.
     """
 
     name = "mvgrl"
@@ -78,7 +78,6 @@ class MVGRL(EncoderMethod, GradientMethod):
     paper = "Hassani and Khasahmadi, Contrastive Multi-View Representation Learning on Graphs, ICML"
     year = 2020
     Settings = MVGRLSettings
-    STACKED = ("encoder", "diffusion_encoder", "discriminator")
 
     def __init__(
         self,
@@ -96,31 +95,26 @@ class MVGRL(EncoderMethod, GradientMethod):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> MVGRL:
         """MVGRL from its settings."""
-        own = settings.encoder
+        layer = settings.encoder
         encoder, diffusion_encoder = (
-            GCN(in_features, (own.width,), activation=own.activation, norm=own.norm, generator=generator)
+            GCN(in_features, (layer.width,), activation=layer.activation, norm=layer.norm, generator=generator)
             for _ in range(2)
         )
-        discriminator = Discriminator(own.width, generator)
+        discriminator = Discriminator(layer.width, generator)
         scaling = FeatureScaling(settings.features.scaling, in_features)
         return cls(encoder, diffusion_encoder, discriminator, scaling, settings.diffusion)
 
     @property
     def capturable(self) -> bool:
-        """S is computed once; an order of the rows is as long every time."""
-        return True
-
-    @property
-    def stackable(self) -> bool:
-        """S belongs to the graph; each draws an order of its own."""
+        """Shapes never change: S is computed once, and an order of the rows always has n entries."""
         return True
 
     def loss(self, graph: Data) -> Tensor:
-        """What the discriminator loses on both views and on a fresh corruption of them."""
+        """The discriminator's loss on both views and a fresh corruption of them."""
         views = self._views(graph)
         h_a, h_b = self._encoded(views)
-        s_a, s_b = (h.mean(-2).sigmoid() for h in (h_a, h_b))
-        order = uniform(self.generator, graph.num_nodes).argsort(-1)
+        s_a, s_b = (h.mean(0).sigmoid() for h in (h_a, h_b))
+        order = torch.rand(graph.num_nodes, generator=self.generator, device=self.generator.device).argsort()
         fake_a, fake_b = (encoder(inputs.x, inputs.adjacency, order=order) for encoder, inputs in views)
         return (
             discrimination_loss(self.discriminator(h_a, s_b), self.discriminator(fake_a, s_b))
@@ -129,7 +123,7 @@ class MVGRL(EncoderMethod, GradientMethod):
 
     @torch.no_grad()
     def embed(self, graph: Data) -> Tensor:
-        """H_a + H_b of the graph as it is."""
+        """H_a + H_b of the graph."""
         self.eval()
         h_a, h_b = self._encoded(self._views(graph))
         self.train()
@@ -139,17 +133,17 @@ class MVGRL(EncoderMethod, GradientMethod):
         return [self._encode(inputs, inputs.adjacency, None, encoder) for encoder, inputs in views]
 
     def _views(self, graph: Data) -> list[tuple[GCN, Inputs]]:
-        """Each encoder with what it reads."""
+        """Each encoder with its inputs."""
         inputs = self.inputs(graph)
         assert isinstance(inputs, TwoInputs)
         return [(self.encoder, inputs), (self.diffusion_encoder, inputs.diffused)]
 
     def _read(self, graph: Data) -> TwoInputs:
-        """Diffuse, besides what every encoder reads."""
+        """The inputs of every encoder, and the diffused ones."""
         if not is_undirected(graph.edge_index, graph.get("edge_weight"), graph.num_nodes):
             raise InputError(
-                "mvgrl diffuses along edges in both directions, and the graph has some in one, or with two weights;"
-                " make it undirected, by torch_geometric.utils.to_undirected, say."
+                "mvgrl needs an undirected graph, but some edges go in one direction only or have two weights;"
+                " make it undirected with torch_geometric.utils.to_undirected."
             )
         inputs = super()._read(graph)
         (row, col), values = top_ppr(inputs.adjacency.a, self.diffusion.alpha, self.diffusion.k)

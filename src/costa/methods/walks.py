@@ -1,20 +1,21 @@
-"""DeepWalk and node2vec: random walks are sentences, nodes are words, and a skip-gram learns their vectors.
+"""DeepWalk and node2vec: random walks are sentences, nodes are words, and a skip-gram model learns their vectors.
 
 Perozzi, Al-Rfou, Skiena: DeepWalk: Online Learning of Social Representations, KDD 2014; Grover, Leskovec: node2vec:
 Scalable Feature Learning for Networks, KDD 2016. For each node u of a walk and each node v at most w steps from it,
 
     log σ(z_u·c_v) + Σ_k log σ(−z_u·c_k)
 
-is raised by stochastic gradient ascent (learning rate from 0.025 down to 0.0001), k five nodes drawn by (how often they
-are visited)^¾; z are the vectors, c serve only here. The pairs' w is drawn anew for each node, uniform on 1 … window.
+is maximised by stochastic gradient ascent (learning rate from 0.025 down to 0.0001), with k over five nodes drawn in
+proportion to (number of visits)^¾; z are the vectors, and c are discarded. w is drawn for each node, uniform on
+1 … window.
 
-Defaults are node2vec's for both: 10 walks of 80 nodes from each node, window 10, 128 dimensions, one pass. DeepWalk's
-own are 80 walks of 40 nodes. What differs from the authors' code: DeepWalk's has a hierarchical softmax in the place of
-the negatives; both leave out some visits to frequent nodes, gensim's default, and here all count; node2vec's steps
-are drawn by rejection, not from a table for each edge, see :class:`costa.graphs.walks.RandomWalks`.
+Defaults are node2vec's for both: 10 walks of 80 nodes from each node, window 10, 128 dimensions, one pass; DeepWalk's
+paper has 80 walks of 40 nodes. What differs from the authors' code: DeepWalk's has a hierarchical softmax instead of
+negatives; both skip some visits to frequent nodes, gensim's default, while here all count; node2vec's steps are drawn
+by rejection, not from a table for each edge, see :class:`costa.graphs.walks.RandomWalks`.
 
-Walks and skip-gram (gensim's) run on the CPU, whatever the device, in one thread: several would race for the vectors,
-and the same seed would no longer give the same ones. A node without any edge has the zero vector.
+Walks and skip-gram (gensim's) run on the CPU in one thread, whatever the device: with several threads the same seed
+would not give the same vectors. A node without edges has the zero vector.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ class DeepWalkXSettings:
 
 
 class DeepWalk(Method):
-    """Vectors of nodes that meet on uniform random walks; features play no part.
+    """DeepWalk: vectors from uniform random walks; features are not used.
 
     Args:
-        walks: Of the walks and the skip-gram.
-        seed: Of both.
+        walks: Settings of the walks and the skip-gram model.
+        seed: Random seed.
     """
 
     name = "deepwalk"
@@ -85,38 +86,38 @@ class DeepWalk(Method):
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> DeepWalk:
-        """No vectors yet. The seed is drawn on the CPU, so that it means the same walks whatever the device."""
+        """No vectors yet. The seed is drawn on the CPU, so that the walks are the same on every device."""
         return cls(settings.walks, _draw_seed(generator))
 
     @classmethod
     def choose(cls, graph: Data) -> dict[str, Any]:
-        """Nothing: there are no features to scale."""
+        """Nothing: features are not used."""
         return {}
 
     def fit(self, graph: Data) -> None:
-        """Walk, and learn the vectors."""
+        """Walk and learn the vectors."""
         walks = self.walks
         bias = {"p": walks.p, "q": walks.q} if isinstance(walks, settings.BiasedWalks) else {}
         corpus = RandomWalks(graph, number=walks.number, length=walks.length, seed=self.seed, **bias)
         linked = corpus.linked
         if not linked.any():
-            raise InputError(f"{self.name} learns from edges alone, and the graph has none; choose another method.")
+            raise InputError(f"{self.name} learns from edges alone, but the graph has none; choose another method.")
         vectors = skip_gram(corpus, graph.num_nodes, walks, self.seed)
-        # a walk of one node has no pairs: what stands there is what the training began with
+        # a walk of one node has no pairs: its vector is still the initial one
         vectors[~linked] = 0
         self.vectors = torch.from_numpy(vectors).to(self.vectors.device)
 
     def embed(self, graph: Data) -> Tensor:
-        """The vectors of the nodes that were walked on."""
+        """The vectors of the training graph's nodes."""
         if graph.num_nodes != len(self.vectors):
             raise InputError(
-                f"{self.name} has vectors for {len(self.vectors)} nodes, and the graph has {graph.num_nodes}; it gives"
-                " vectors only for the graph it was trained on."
+                f"{self.name} has vectors for {len(self.vectors)} nodes, and the graph has {graph.num_nodes}; give"
+                " the graph it was trained on."
             )
         return self.vectors
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Make room first: a method is built without knowing how many nodes its graph has."""
+        """Resize the vectors first: a method is built without knowing the number of nodes."""
         self.vectors = self.vectors.new_zeros(len(state_dict.get("vectors", ())), self.walks.dimension)
         return super().load_state_dict(state_dict, strict, assign)
 
@@ -124,8 +125,8 @@ class DeepWalk(Method):
 class Node2Vec(DeepWalk):
     """DeepWalk on walks that are biased by p and q.
 
-    The paper chooses p and q among ¼, ½, 1, 2 and 4 for each graph; the default, 1 and ½, is the pair it shows to find
-    communities. Both 1 would be DeepWalk.
+    The paper chooses p and q among ¼, ½, 1, 2 and 4 for each graph; the default, 1 and ½, is the pair with which it
+    finds communities. With p = q = 1 it is DeepWalk.
     """
 
     name = "node2vec"
@@ -136,10 +137,9 @@ class Node2Vec(DeepWalk):
 
 
 class DeepWalkX(DeepWalk):
-    """DeepWalk's vectors beside the features: Z = [H/‖H‖, X/‖X‖], row by row, X scaled before.
+    """DeepWalk's vectors concatenated with the scaled features: Z = [H/‖H‖, X/‖X‖], row by row.
 
-    A classifier or a clustering reads rows of length one. Scaled so, each part alone is what it would read of it alone,
-    and together they count the same; unscaled, whichever has the longer rows would drown the other.
+    Scaled to length one, both parts count the same; otherwise the part with the longer rows would drown the other.
     """
 
     name = "deepwalk-x"
@@ -152,39 +152,39 @@ class DeepWalkX(DeepWalk):
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> DeepWalkX:
-        """As DeepWalk, and what is done to X."""
+        """As DeepWalk, with the feature scaling."""
         scaling = FeatureScaling(settings.features.scaling, in_features)
         return cls(settings.walks, _draw_seed(generator), scaling)
 
     @classmethod
     def choose(cls, graph: Data) -> dict[str, Any]:
-        """The scaling of the features, as every method that reads them."""
+        """The feature scaling, as for every method that reads features."""
         return Method.choose(graph)
 
     def fit(self, graph: Data) -> None:
-        """Learn the feature scaling, and the vectors."""
+        """Learn the feature scaling and the vectors."""
         self.scaling.fit(graph.x)
         super().fit(graph)
 
     def embed(self, graph: Data) -> Tensor:
-        """[H/‖H‖, X/‖X‖], where the features are."""
+        """[H/‖H‖, X/‖X‖], on the features' device."""
         h = super().embed(graph).to(graph.x.device)
         return torch.cat([F.normalize(h), F.normalize(self.scaling(graph.x))], dim=1)
 
 
 def skip_gram(corpus: Iterable[list[int]], n: int, walks: settings.Walks, seed: int) -> np.ndarray:
-    """The vectors of nodes 0 … n − 1, n × dimension, each of which is in the corpus at least once.
+    """The vectors of nodes 0 … n − 1, n × dimension.
 
     Args:
-        corpus: Walks; read once to count, and once an epoch.
+        corpus: Walks that visit every node; read once to count the visits, and once per epoch.
         n: The number of nodes.
         walks: Window, dimension and epochs.
-        seed: Of the first vectors, the windows and the negatives.
+        seed: Random seed of the initial vectors, the windows and the negatives.
     """
     try:
         from gensim.models import Word2Vec
     except ImportError:
-        raise InputError("random walks are learned from by gensim; pip install 'costa-gcl[walks]'.") from None
+        raise InputError("random walks need gensim; pip install 'costa-gcl[walks]'.") from None
     model = Word2Vec(
         corpus,
         vector_size=walks.dimension,
@@ -195,7 +195,7 @@ def skip_gram(corpus: Iterable[list[int]], n: int, walks: settings.Walks, seed: 
         min_count=1,
         sample=0,
         workers=1,
-        seed=seed % 2**32,  # the most that it takes
+        seed=seed % 2**32,  # gensim takes at most 32 bits
     )
     vectors = np.empty((n, walks.dimension), dtype=np.float32)
     vectors[model.wv.index_to_key] = model.wv.vectors

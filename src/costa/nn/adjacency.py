@@ -12,14 +12,14 @@ class Adjacency:
     """Â = A + I, laid out once, normalised for any subset of the edges.
 
     Row i gathers from the sources of the edges into i, so Â_ij is the weight of the edge j → i; D̂ is the diagonal of
-    Â's row sums. A self-loop of the graph adds to the one of I. Dropped edges stay in the layout as zeros and leave the
-    degrees, which gives the same numbers as taking them out, with shapes that never change.
+    Â's row sums. A self-loop of the graph adds to the one of I. Dropped edges stay in the layout as zeros and do not
+    count in the degrees: the same numbers as without them, and shapes that never change.
 
     Args:
-        edge_index: 2 × e, sources and targets; an undirected edge stands in both directions.
+        edge_index: 2 × e, sources and targets; undirected edges appear in both directions.
         num_nodes: n.
-        edge_weight: e weights, 0 or more; 1 each if left out.
-        dtype: Of the matrix that :meth:`normalized` gives.
+        edge_weight: e weights, 0 or more; all 1 by default.
+        dtype: The dtype of the normalised matrix.
     """
 
     def __init__(
@@ -39,39 +39,23 @@ class Adjacency:
         weight = torch.cat([weight.to(dtype), torch.ones(n, dtype=dtype, device=device)])
         self._order = torch.argsort(row * n + col, stable=True)
         self._row, self._col, self._weight = row[self._order], col[self._order], weight[self._order]
-        # Aᵀ has its own order of the same values; for a symmetric graph the layouts coincide, the values need not.
+        # Aᵀ has the same values in another order; a symmetric graph has equal layouts, but perhaps not equal values.
         self._back = torch.argsort(self._col * n + self._row, stable=True)
         self._crow = row_pointer(self._row, n)
         self._crow_t = row_pointer(self._col[self._back], n)
         self._col_t = self._row[self._back]
 
     def normalized(self, keep: Tensor | None = None) -> SparseMatrix:
-        """D̂^-½ Â D̂^-½ of the edges in ``keep`` (one boolean for each column of ``edge_index``; all if left out).
-
-        For a stack of masks, S × e, the S matrices stand along the diagonal of one.
-        """
+        """D̂^-½ Â D̂^-½ of the edges in ``keep`` (one boolean for each column of ``edge_index``; all by default)."""
         n, weight = self.num_nodes, self._weight
         if keep is not None:
-            loops = keep.new_ones(*keep.shape[:-1], n)
-            weight = weight * torch.cat([keep, loops], dim=-1)[..., self._order]
-        degree = weight.new_zeros(*weight.shape[:-1], n).index_add_(-1, self._row, weight)
-        scale = degree.rsqrt()
-        values = weight * scale[..., self._row] * scale[..., self._col]
-        copies = 1 if values.dim() == 1 else len(values)
+            weight = weight * torch.cat([keep, keep.new_ones(n)])[self._order]
+        scale = weight.new_zeros(n).index_add_(0, self._row, weight).rsqrt()
+        values = weight * scale[self._row] * scale[self._col]
         return SparseMatrix(
-            _along_diagonal(self._crow, self._col, values.flatten(), n, copies),
-            _along_diagonal(self._crow_t, self._col_t, values[..., self._back].flatten(), n, copies),
-            copies,
+            csr(self._crow, self._col, values, (n, n)),
+            csr(self._crow_t, self._col_t, values[self._back], (n, n)),
         )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.num_nodes} nodes, {self.num_edges} directed edges)"
-
-
-def _along_diagonal(crow: Tensor, col: Tensor, values: Tensor, n: int, copies: int) -> Tensor:
-    """n × n matrices of one layout, with the values of one after the other, as the diagonal blocks of a CSR matrix."""
-    if copies > 1:
-        shift = torch.arange(copies, device=col.device)[:, None]
-        crow = torch.cat([crow[:1], (crow[1:] + shift * col.numel()).flatten()])
-        col = (col + shift * n).flatten()
-    return csr(crow, col, values, (copies * n, copies * n))

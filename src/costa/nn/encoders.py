@@ -1,4 +1,4 @@
-"""Encoders: the paper's two-layer GCN, and the MLP that shares its weights.
+"""The encoder: the paper's two-layer GCN, or APPNP.
 
 GCN_l(X, A) = σ(D̂^-½ Â D̂^-½ X W_l),    f(X, A) = GCN₂(GCN₁(X, A), A),    Â = A + I.
 
@@ -6,11 +6,8 @@ Beyond the paper, K steps of personalised PageRank may follow (Gasteiger et al.,
 
 H⁽⁰⁾ = f(X, A),    H⁽ᵗ⁺¹⁾ = (1 − α) D̂^-½ Â D̂^-½ H⁽ᵗ⁾ + α H⁽⁰⁾,
 
-for a node to see far with few weights. K = 0 is the paper's. Where the layers look at each node alone,
-H⁽⁰⁾ = MLP(X), and only the steps look along the edges, it is their APPNP.
-
-Weights may be stacked along a first dimension, S initialisations at once (:func:`costa.methods.base.stack`); H is then
-S × n × d.
+so that a node sees far with few weights. K = 0 is the paper's encoder. If the layers look at each node alone,
+H⁽⁰⁾ = MLP(X), and only the steps use the edges, this is their APPNP.
 """
 
 from __future__ import annotations
@@ -19,57 +16,32 @@ import itertools
 from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from costa.nn.rows import take_rows
 from costa.nn.sparse import SparseMatrix
 
 
-class PReLU(nn.PReLU):
-    """max(0, h) + a·min(0, h), one a for each of a stack."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """σ of … × n × d."""
-        if self.weight.dim() == 1:
-            return super().forward(input)
-        return torch.where(input > 0, input, self.weight[..., None] * input)
-
-
 class RReLU(nn.LeakyReLU):
-    """max(0, h) + a·min(0, h) with a = (1/8 + 1/3)/2, the mean of the slopes that the randomised ReLU draws.
+    """max(0, h) + a·min(0, h) with a = (1/8 + 1/3)/2, the mean slope of the randomised ReLU; nothing is drawn.
 
-    ``torch.nn.functional.rrelu`` does the same unless it is told that it is training; and nothing random is drawn.
+    ``torch.nn.functional.rrelu`` computes the same with ``training=False``.
     """
 
     def __init__(self) -> None:
         super().__init__((1 / 8 + 1 / 3) / 2)
 
 
-class BatchNorm(nn.BatchNorm1d):
-    """Every column to mean 0 and variance 1 over the rows, then scaled and shifted; each of a stack by itself."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The normalised rows; in training the running mean and variance follow."""
-        # a stack is so many more columns; views of the buffers, so that they are updated in place
-        beside = input.movedim(-2, 0)
-        state = (self.running_mean, self.running_var, self.weight, self.bias)
-        mean, variance, weight, bias = (None if part is None else part.flatten() for part in state)
-        flat = F.batch_norm(beside.flatten(1), mean, variance, weight, bias, self.training, 0.1, self.eps)
-        return flat.view(beside.shape).movedim(0, -2)
-
-
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "relu": nn.ReLU,
     "elu": nn.ELU,
-    "prelu": PReLU,
+    "prelu": nn.PReLU,
     "rrelu": RReLU,
     "none": nn.Identity,
 }
 
 
 class Layer(nn.Module):
-    """X W + b, what the graph does to it, normalisation, σ. Glorot weights, zero bias."""
+    """σ(norm(A X W + b)), or σ(norm(X W + b)) without a graph. Glorot weights, zero bias."""
 
     def __init__(
         self, in_features: int, out_features: int, activation: str, norm: str, generator: torch.Generator | None
@@ -77,7 +49,7 @@ class Layer(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(in_features, out_features))
         self.bias = nn.Parameter(torch.zeros(out_features))
-        self.norm = BatchNorm(out_features) if norm == "batch" else None
+        self.norm = nn.BatchNorm1d(out_features) if norm == "batch" else None
         self.activation = ACTIVATIONS[activation]()
         nn.init.xavier_uniform_(self.weight, generator=generator)
 
@@ -88,14 +60,14 @@ class Layer(nn.Module):
         mask: Tensor | None = None,
         order: Tensor | None = None,
     ) -> Tensor:
-        """One layer; without an adjacency, the MLP's."""
+        """The layer's H; without an adjacency it looks at each node alone."""
         # X·diag(m)·W = X·(diag(m)·W): masked attributes are masked rows of W, and X is never touched.
-        weight = self.weight if mask is None else mask[..., None] * self.weight
+        weight = self.weight if mask is None else mask[:, None] * self.weight
         h = x @ weight
         if order is not None:
-            # rows of X·W instead of X's: a sparse X, too, stays as it is
-            h = take_rows(h, order)
-        h = (h if adjacency is None else adjacency @ h) + self.bias[..., None, :]
+            # the rows of X·W, not of X: a sparse X stays as it is
+            h = h.index_select(0, order)
+        h = (h if adjacency is None else adjacency @ h) + self.bias
         h = h if self.norm is None else self.norm(h)
         out: Tensor = self.activation(h)
         return out
@@ -107,13 +79,13 @@ class GCN(nn.Module):
     Args:
         in_features: Columns of X.
         widths: Width of each layer; two in the paper.
-        activation: ``relu``, ``elu``, ``prelu`` or ``rrelu``; after every layer, the last too.
+        activation: ``relu``, ``elu``, ``prelu`` or ``rrelu``; after every layer, including the last.
         norm: ``none``, or ``batch`` for BatchNorm before each activation.
-        linear: Whether the last layer is without both.
-        alone: Whether the layers look at each node alone, H ← σ(H W + b): all of the graph is then in the steps.
+        linear: Whether the last layer has neither.
+        alone: Whether the layers look at each node alone, H ← σ(H W + b), and only the steps use the graph.
         steps: K, steps of personalised PageRank after the layers.
-        teleport: α, how much of H⁽⁰⁾ each of them takes up again.
-        generator: Draws the initial weights; the global one if left out.
+        teleport: α, the weight of H⁽⁰⁾ in each step.
+        generator: Draws the initial weights; torch's global generator by default.
 
     >>> from costa.nn import Adjacency
     >>> triangle = Adjacency(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3).normalized()
@@ -158,13 +130,16 @@ class GCN(nn.Module):
 
         Args:
             x: The features.
-            adjacency: Normalised.
+            adjacency: The normalised adjacency.
             mask: Multiplies the columns of X (0 hides an attribute).
-            mixed: Whether ``x`` is adjacency @ X already; never where the layers look at each node alone.
-            order: n indices, for the encoder to read X[order]; of S stacked ones, S × n. ``x`` is not mixed then.
+            mixed: Whether ``x`` is already adjacency @ X; never if the layers look at each node alone.
+            order: n indices, to read X[order]; not with a mixed ``x``.
         """
-        along = None if self.alone else adjacency
-        h = _through(self.layers, x, None if mixed else along, along, mask, order)
+        in_layers = None if self.alone else adjacency
+        first, *others = self.layers
+        h: Tensor = first(x, None if mixed else in_layers, mask, order)
+        for layer in others:
+            h = layer(h, in_layers, None, None)
         return diffuse(h, adjacency, self.steps, self.teleport)
 
 
@@ -173,36 +148,4 @@ def diffuse(h: Tensor, adjacency: SparseMatrix, steps: int, teleport: float) -> 
     start = h
     for _ in range(steps):
         h = torch.lerp(adjacency @ h, start, teleport)
-    return h
-
-
-class MLP(nn.Module):
-    """The same layers without the graph: H ← σ(H W + b).
-
-    Args:
-        gcn: The encoder whose weights it shares: the very same parameters, not a copy.
-    """
-
-    def __init__(self, gcn: GCN) -> None:
-        super().__init__()
-        self.layers = gcn.layers
-        self.out_features = gcn.out_features
-
-    def forward(self, x: Tensor | SparseMatrix, mask: Tensor | None = None) -> Tensor:
-        """H, n × d."""
-        return _through(self.layers, x, None, None, mask)
-
-
-def _through(
-    layers: nn.ModuleList,
-    x: Tensor | SparseMatrix,
-    first: SparseMatrix | None,
-    others: SparseMatrix | None,
-    mask: Tensor | None,
-    order: Tensor | None = None,
-) -> Tensor:
-    """One layer after the other, each with its adjacency; only the first sees X, and so the mask and the order."""
-    h: Tensor = layers[0](x, first, mask, order)
-    for layer in layers[1:]:
-        h = layer(h, others)
     return h

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from costa.nn.encoders import ACTIVATIONS
 
 
-class Linear(nn.Linear):
-    """H Wᵀ + b, with one W and b for each of a stack."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The product, … × n × out."""
-        if self.weight.dim() == 2:
-            return super().forward(input)
-        return torch.baddbmm(self.bias[:, None, :], input, self.weight.mT)
-
-
-class ProjectionHead(nn.Module):
+class ProjectionHead(nn.Sequential):
     """Z = θ(H) = W⁽²⁾ σ(W⁽¹⁾ H), one hidden layer with biases; Z is as wide as H.
 
     The paper prints ReLU; the released code, and the default here, has ELU.
@@ -27,22 +19,16 @@ class ProjectionHead(nn.Module):
         features: Columns of H and of Z.
         hidden: Width of the hidden layer.
         activation: ``relu``, ``elu`` or ``prelu``.
-        generator: Draws the initial weights (Glorot); the global one if left out.
+        generator: Draws the initial weights (Glorot); torch's global generator by default.
     """
 
     def __init__(
         self, features: int, hidden: int, activation: str = "elu", generator: torch.Generator | None = None
     ) -> None:
-        super().__init__()
-        # Made empty, so that nn.Linear does not draw from the global generator.
-        self.first = nn.utils.skip_init(Linear, features, hidden)
-        self.second = nn.utils.skip_init(Linear, hidden, features)
-        self.activation = ACTIVATIONS[activation]()
-        for linear in (self.first, self.second):
+        # skip_init, so that nn.Linear does not draw from the global generator
+        first = nn.utils.skip_init(nn.Linear, features, hidden)
+        second = nn.utils.skip_init(nn.Linear, hidden, features)
+        for linear in (first, second):
             nn.init.xavier_uniform_(linear.weight, generator=generator)
             nn.init.zeros_(linear.bias)
-
-    def forward(self, h: Tensor) -> Tensor:
-        """Z for any number of rows."""
-        z: Tensor = self.second(self.activation(self.first(h)))
-        return z
+        super().__init__(OrderedDict(first=first, activation=ACTIVATIONS[activation](), second=second))

@@ -1,4 +1,4 @@
-"""Feature scaling: part of the model, learned from the graph it was trained on, applied to every graph it embeds."""
+"""Feature scaling: part of the model, learned from the training graph and applied to every graph it embeds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from costa.errors import InputError
 
 
 class FeatureScaling(nn.Module):
-    """What is done to X before the encoder.
+    """Scales X before the encoder.
 
-    ``none`` leaves it; ``rows`` divides each row by the sum of its absolute values (a zero row stays); ``standard``
-    subtracts each column's mean and divides by its standard deviation, both those of the graph that :meth:`fit` saw.
+    ``none`` leaves X as it is; ``rows`` divides each row by the sum of its absolute values (a zero row stays zero);
+    ``standard`` subtracts each column's mean and divides by its standard deviation, both from the graph of :meth:`fit`.
     """
 
     mean: Tensor
@@ -21,7 +21,7 @@ class FeatureScaling(nn.Module):
     def __init__(self, kind: str, features: int) -> None:
         super().__init__()
         if kind not in ("none", "rows", "standard"):
-            raise InputError(f"unknown feature scaling {kind!r}; there are none, rows and standard.")
+            raise InputError(f"unknown feature scaling {kind!r}; choose none, rows or standard.")
         self.kind = kind
         if kind == "standard":
             self.register_buffer("mean", torch.zeros(features))
@@ -35,7 +35,7 @@ class FeatureScaling(nn.Module):
             self.std.copy_(torch.where(std > 0, std, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The scaled features, where ``x`` is: a graph may wait on the CPU for a model that is on a GPU."""
+        """The scaled features, on the device of ``x``: a graph may be on the CPU while the model is on a GPU."""
         if self.kind == "rows":
             return x / x.abs().sum(1, keepdim=True).clamp(min=torch.finfo(x.dtype).tiny)
         if self.kind == "standard":
@@ -48,12 +48,12 @@ class FeatureScaling(nn.Module):
 
 
 def choose_scaling(x: Tensor) -> str:
-    """The scaling that ``auto`` stands for, from the features alone.
+    """The scaling that ``auto`` chooses, from the features alone.
 
-    Features within [0, 1] (bags of words, pixels, TF-IDF) are left as they are: normalising the rows of Amazon-Photo's
-    cost up to sixty points of accuracy. Counts (0 or more, most of them 0) have their rows normalised. Anything else is
-    measurements, each column in a unit of its own, and is standardised: of wines, normalised rows say little but how
-    much proline there is, and cost 17 points.
+    Features within [0, 1] (bags of words, pixels, TF-IDF) are left as they are: normalising the rows cost up to sixty
+    points of accuracy on Amazon-Photo. Counts (0 or more, most of them 0) have their rows normalised. Anything else is
+    taken for measurements, each column in its own unit, and is standardised: normalising the rows cost 17 points on
+    wines, whose rows proline then dominates.
 
     >>> choose_scaling(torch.tensor([[0., 1.], [1., 0.]])), choose_scaling(torch.tensor([[-3., 10.]]))
     ('none', 'standard')

@@ -1,7 +1,7 @@
 """Constant sparse matrices that multiply dense ones, with the gradient as another sparse product.
 
 For a constant A: forward A·B, backward Aᵀ·G. PyTorch would transpose (or densify) A in every backward pass; here Aᵀ is
-laid out once, beside A.
+stored too.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from torch import Tensor
 
 SPARSE_BELOW = 0.1
 """Features with a smaller share of non-zeros are kept as CSR. Measured on 2 CPU cores for X·W and its gradient, 512
-wide: 16 times faster than dense at a density of 0.01, on a par near 0.12."""
+wide: 16 times as fast as dense at a density of 0.01, on a par near 0.12."""
 
 
 def csr(crow: Tensor, col: Tensor, values: Tensor, size: tuple[int, int]) -> Tensor:
-    """A CSR tensor of parts known to be sound, without PyTorch's notices on the layout (beta, invariants unchecked).
+    """A CSR tensor from valid parts, without PyTorch's warnings (beta layout, invariants unchecked).
 
-    Both products, MKL's and cuSPARSE's, take 32-bit indices as they are; they are half as much to read.
+    MKL and cuSPARSE both take 32-bit indices, which are half as much to read.
     """
     if max(values.numel(), *size) < 2**31:
         crow, col = crow.int(), col.int()
@@ -43,9 +43,6 @@ class _Product(torch.autograd.Function):
 class SparseMatrix:
     """A constant n × m matrix A and its transpose, both CSR: ``a @ b`` with gradient Aᵀ·G.
 
-    B may be stacked, S × m × d: A multiplies each of them, or, where it holds ``copies`` = S blocks along its diagonal,
-    each block its own.
-
     >>> a = SparseMatrix.from_dense(torch.tensor([[0., 2.], [1., 0.], [0., 0.]]))
     >>> b = torch.ones(2, 1, requires_grad=True)
     >>> (a @ b).sum().backward()
@@ -53,10 +50,8 @@ class SparseMatrix:
     [1.0, 2.0]
     """
 
-    def __init__(self, a: Tensor, a_t: Tensor, copies: int = 1) -> None:
-        self.a = a
-        self.a_t = a_t
-        self.copies = copies
+    def __init__(self, a: Tensor, a_t: Tensor) -> None:
+        self.a, self.a_t = a, a_t
 
     @classmethod
     def from_dense(cls, x: Tensor) -> SparseMatrix:
@@ -66,7 +61,7 @@ class SparseMatrix:
 
     @classmethod
     def from_coo(cls, row: Tensor, col: Tensor, values: Tensor, size: tuple[int, int]) -> SparseMatrix:
-        """From coordinates in any order, without repeats."""
+        """From coordinates in any order, without duplicates."""
         order = torch.argsort(row * size[1] + col)
         row, col, values = row[order], col[order], values[order]
         back = torch.argsort(col * size[0] + row)
@@ -81,19 +76,9 @@ class SparseMatrix:
 
     def to(self, device: torch.device | str) -> SparseMatrix:
         """The same matrix on another device."""
-        return SparseMatrix(self.a.to(device), self.a_t.to(device), self.copies)
+        return SparseMatrix(self.a.to(device), self.a_t.to(device))
 
     def __matmul__(self, b: Tensor) -> Tensor:
-        if b.dim() == 2:
-            return self._times(b)
-        stack, rows, width = b.shape
-        if self.copies > 1:
-            return self._times(b.reshape(stack * rows, width)).view(stack, -1, width)
-        # one product with all of them side by side reads A once
-        beside = self._times(b.transpose(0, 1).reshape(rows, stack * width))
-        return beside.view(-1, stack, width).transpose(0, 1)
-
-    def _times(self, b: Tensor) -> Tensor:
         product: Tensor = _Product.apply(self.a, self.a_t, b)
         return product
 
@@ -103,15 +88,10 @@ class SparseMatrix:
 
 
 def row_pointer(row: Tensor, n: int) -> Tensor:
-    """CSR's row pointer of sorted row indices.
-
-    >>> row_pointer(torch.tensor([0, 0, 2]), 3)
-    tensor([0, 2, 2, 3])
-    """
+    """The CSR row pointer of sorted row indices: of rows 0, 0, 2 with n = 3 it is 0, 2, 2, 3."""
     return torch.cat([row.new_zeros(1), torch.bincount(row, minlength=n).cumsum(0)])
 
 
 def sparse_if_faster(x: Tensor) -> Tensor | SparseMatrix:
-    """``x`` as it is, or as CSR where its density says that products are faster that way."""
-    filled = int(torch.count_nonzero(x))
-    return SparseMatrix.from_dense(x) if filled < SPARSE_BELOW * x.numel() else x
+    """``x``, as CSR if it is sparse enough for faster products."""
+    return SparseMatrix.from_dense(x) if int(x.count_nonzero()) < SPARSE_BELOW * x.numel() else x

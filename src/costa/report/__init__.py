@@ -1,6 +1,6 @@
-"""The page a person looks at: ``costa report RUN`` writes ``RUN/report.html``, one file that needs no network.
+"""The report page: ``costa report RUN`` writes ``RUN/report.html``, one file that needs no network.
 
-``facts`` gathers the numbers, ``layout`` and ``nodes`` make the map, ``sections`` and ``charts`` say it in HTML, and
+``facts`` gathers the numbers, ``layout`` and ``nodes`` make the map, ``sections`` and ``charts`` write the HTML, and
 ``page`` puts it together.
 """
 

@@ -1,9 +1,9 @@
 
 "use strict";
-// The value of a series under the pointer, or under the arrow keys.
+// Show the value of a series at the pointer, or step through it with the arrow keys.
 for (const chart of document.querySelectorAll("svg[data-hover]")) {
   const points = JSON.parse(chart.dataset.hover), axis = chart.querySelector(".axis");
-  const said = chart.closest("figure").querySelector("output");
+  const output = chart.closest("figure").querySelector("output");
   const make = (name, attributes) => {
     const made = chart.appendChild(document.createElementNS("http://www.w3.org/2000/svg", name));
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -19,11 +19,11 @@ for (const chart of document.querySelectorAll("svg[data-hover]")) {
     spot.setAttribute("cx", `${100 * x}%`);
     spot.setAttribute("cy", `${100 * y}%`);
     for (const part of [cross, spot]) part.setAttribute("visibility", "visible");
-    said.textContent = text;
+    output.textContent = text;
   };
   const hide = () => {
     for (const part of [cross, spot]) part.setAttribute("visibility", "hidden");
-    said.textContent = "";
+    output.textContent = "";
   };
   chart.addEventListener("pointermove", (event) => {
     const box = axis.getBoundingClientRect(), wanted = (event.clientX - box.left) / box.width;

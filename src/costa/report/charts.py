@@ -1,7 +1,7 @@
 """Charts as SVG and HTML that need no script: sizes are percentages, so text keeps its size on a phone.
 
-Colours come from ``page.css``. Where a chart has a series, ``charts.js`` adds the value under the pointer or the arrow
-keys; without it the numbers are in the text beside the chart.
+Colours come from ``page.css``. If a chart has a series, ``charts.js`` shows the value at the pointer or under the arrow
+keys; without the script, the numbers are in the text next to the chart.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from html import escape
 from typing import TypeAlias
 
 MOST_POINTS = 600
-"""Of a longer series every m-th point is drawn, and the last."""
+"""A longer series is thinned to every m-th point and the last."""
 
 Spot: TypeAlias = tuple[float, float, str]
-"""Where a value lies, from the left and from the top, from 0 to 1, and what is said of it."""
+"""A value's position from the left and from the top, 0 to 1 each, and its text."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from ``low`` to ``high``, along a line or its logarithm."""
+    """A linear or logarithmic axis from ``low`` to ``high``."""
 
     low: float
     high: float
     log: bool = False
 
     def at(self, value: float) -> float:
-        """Where a value lies, from 0 to 1."""
+        """The position of a value on the axis, from 0 to 1."""
         ends = [self.low, self.high, value]
         low, high, value = map(math.log10, ends) if self.log else ends
         return (value - low) / (high - low) if high > low else 0.5
@@ -75,12 +75,12 @@ def curve(
 
     Args:
         points: x and y, x rising.
-        alt: What a person who does not see it is told.
-        across: What x is.
-        up: What y is.
-        say: The text for one point.
-        log: Whether y runs along its logarithm.
-        marks: Upright lines at some x, with a word each.
+        alt: Text for screen readers.
+        across: Label of the x axis.
+        up: Label of the y axis.
+        say: Gives the text for a point.
+        log: Whether the y axis is logarithmic.
+        marks: Vertical lines: x and label of each.
     """
     step = -(-len(points) // MOST_POINTS)
     drawn = [*points[::step], *([points[-1]] if (len(points) - 1) % step else [])]
@@ -102,14 +102,14 @@ def curve(
 
 
 def strip(values: Sequence[float], lines: Sequence[tuple[float, str, str]], *, alt: str, across: str, say: str) -> str:
-    """A dot for each value above a line from 0, and upright lines with a word and a class each.
+    """A dot for each value over an axis from 0, and labelled vertical lines.
 
     Args:
-        values: Zero or more each.
-        lines: Where, what it is called, and its class.
-        alt: What a person who does not see it is told.
-        across: What x is.
-        say: What one dot is.
+        values: Non-negative numbers.
+        lines: x, label and CSS class of each line.
+        alt: Text for screen readers.
+        across: Label of the x axis.
+        say: Text in front of a dot's value.
     """
     x = Axis(0, 1.15 * max([*values, *(at for at, _, _ in lines), 1e-9]))
     # a fixed order of heights spreads the dots without a random number
@@ -132,11 +132,11 @@ class Bar:
     """One row of a table with bars.
 
     Attributes:
-        name: Of the row.
-        share: The length, from 0 to 1.
-        text: The number, for a person.
-        dots: Single measurements behind it, from 0 to 1.
-        kind: ``own`` for what the page is about, ``other`` for what it stands beside.
+        name: Name of the row.
+        share: Length of the bar, from 0 to 1.
+        text: The number as text.
+        dots: The single measurements, from 0 to 1.
+        kind: CSS class: ``own`` for this run, ``other`` for a baseline, ``plain`` for the rest.
     """
 
     name: str
@@ -147,12 +147,12 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], *, caption: str, heads: tuple[str, str]) -> str:
-    """A table whose rows have a bar from zero each: it can be read as numbers too.
+    """A table with a bar from zero in each row, next to its number.
 
     Args:
-        rows: From the top.
-        caption: What the table says.
-        heads: What the names are, and the numbers.
+        rows: From top to bottom.
+        caption: Caption of the table.
+        heads: Headings of the names and of the numbers.
     """
     body = "".join(
         f'<tr><th scope="row">{escape(bar.name)}</th><td class="bar" aria-hidden="true"><svg width="100%" height="18">'
@@ -167,12 +167,12 @@ def bars(rows: Sequence[Bar], *, caption: str, heads: tuple[str, str]) -> str:
 
 
 def _around(values: Sequence[float], log: bool) -> Axis:
-    """An axis with a little room above and below."""
+    """An axis with a small margin above and below."""
     low, high = min(values), max(values)
     if log:
         return Axis(low / 1.3, high * 1.3, log=True)
-    room = 0.06 * (high - low) or max(abs(high), 1.0) * 0.1
-    return Axis(low - room, high + room)
+    margin = 0.06 * (high - low) or max(abs(high), 1.0) * 0.1
+    return Axis(low - margin, high + margin)
 
 
 def _frame(
@@ -186,7 +186,7 @@ def _frame(
     hover: Sequence[Spot],
     low: bool = False,
 ) -> str:
-    """Axes around what is inside."""
+    """Draw the axes around ``inside``."""
     grid = "".join(
         f'<text class="tick middle" x="{100 * x.at(tick):.2f}%" y="100%" dy="18">{short(tick)}</text>'
         for tick in x.ticks(5)

@@ -1,4 +1,4 @@
-"""What the page tells of a run, gathered from its folder and its graph: numbers only, no text and no markup."""
+"""What the page says about a run, gathered from its folder and its graph: numbers only, no text and no markup."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +15,42 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from costa import health, runs, settings, training
-from costa.analysis import bias, degrees
+from costa import runs, settings, training
 from costa.augment.bounds import Guarantee, Statistics, draw_errors
 from costa.errors import InputError
+from costa.evaluate import health
+from costa.graphs.describe import describe
+from costa.insight import bias, degrees
 from costa.methods import get_method
-from costa.methods.base import EncoderMethod, Method
+from costa.methods.base import Method
 from costa.methods.costa import Costa, build_sketch
+from costa.methods.encoding import EncoderMethod
+from costa.nn.spectrum import ROWS
 from costa.report.nodes import NodeMap, map_nodes
+from costa.runs.files import EMBEDDINGS
 
 DELTA = 0.05
-"""How often a sketch may do worse than the ε that the page shows."""
+"""Probability with which a sketch may exceed the ε that the page shows."""
 MOST_DRAWS, LEAST_DRAWS, DRAWN = 100, 5, 10**9
-"""Draws of the sketch: as many as make so many entries of P, within these limits."""
+"""Largest and smallest number of draws of the sketch; in between, as many as need ``DRAWN`` entries of P in total."""
 BIAS_DRAWS, BIAS_WORK = 100, 4 * 10**9
-"""Draws of the augmentation, each of which costs (e + n)·width; fewer than a fifth of them are not worth showing."""
+"""Draws of the augmentation, and the limit of their cost, (e + n)·width each; fewer than a fifth are not shown."""
 BIAS_RATES = (0.3, 0.3)
-"""Edges dropped and attributes masked, where the run itself did neither, or otherwise than evenly."""
+"""Rates of dropped edges and masked attributes if the run used neither, or did not draw them uniformly."""
 
 
 @dataclass(frozen=True)
 class Sketched:
-    """How well the run's own sketch keeps the covariance of its vectors.
+    """How well the run's sketch keeps the covariance of its vectors.
 
     Attributes:
         kind: The sketch's name.
         rows: k.
         nodes: n.
         errors: ‖HᵀH − H̃ᵀH̃‖₂/Tr(HᵀH) of each draw.
-        stated: The paper's ε for the probability :data:`DELTA`; None where there is no lemma.
-        proved: The ε of a theorem for this H and that probability.
-        noise: Whether the run added noise E besides, which is left out here.
+        stated: The paper's ε for the probability :data:`DELTA`; None if it has no lemma for this sketch.
+        proved: The proved ε for this H and the same probability.
+        noise: Whether the run also adds noise E, which is left out here.
     """
 
     kind: str
@@ -64,15 +69,15 @@ class Distortion:
     Attributes:
         edge_rate: The share of edges dropped.
         mask_rate: The share of attributes masked.
-        own: Whether the run itself was trained so.
-        draws: Of the augmentation.
-        bins: As :func:`costa.analysis.degrees.by_degree` gives them, of √max(bias², 0)/‖x‖.
-        correlation: Spearman's ρ with the degree.
+        as_trained: Whether the run was trained with these rates.
+        draws: Number of draws of the augmentation.
+        bins: √max(bias², 0)/‖x‖ by degree, from :func:`costa.insight.degrees.by_degree`.
+        correlation: Spearman's ρ of bias and degree.
     """
 
     edge_rate: float
     mask_rate: float
-    own: bool
+    as_trained: bool
     draws: int
     bins: list[dict[str, Any]]
     correlation: float
@@ -80,28 +85,28 @@ class Distortion:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that the page tells.
+    """Everything that the page shows.
 
     Attributes:
         config: ``config.json``.
         metrics: ``metrics.json``.
         method: The method's class.
         graph: One line about the graph.
-        edges: Of the graph, each counted once.
-        features: Of each node.
+        edges: Number of edges, each counted once.
+        features: Number of features of a node.
         shape: n and d of the vectors.
-        losses: Epoch and loss; none for a method that is not trained.
-        degrees: The name of each bin of degrees, and how many nodes it has.
-        median_degree: Over the nodes.
-        spectrum: Singular values of the centred vectors, as shares of their sum, the largest first; none where the
-            vectors are not finite.
-        nodes: The map; None where the vectors are not alive.
-        sketched: None where the run has no sketch.
-        distortion: None where there is no encoder, or the graph is too large to try.
+        losses: Epoch and loss; empty for a method that is not trained.
+        degrees: The name of each bin of degrees, and its number of nodes.
+        median_degree: Median degree of the nodes.
+        spectrum: Singular values of the centred vectors as shares of their sum, largest first; empty if the vectors
+            are not finite.
+        nodes: The map; None if the vectors diverged or collapsed.
+        sketched: None if the run has no sketch.
+        distortion: None if there is no encoder, or the graph is too large.
     """
 
     config: dict[str, Any]
-    metrics: dict[str, Any]
+    metrics: runs.Metrics
     method: type[Method]
     graph: str
     edges: int
@@ -121,29 +126,29 @@ def gather(folder: Path, data_dir: Path | None = None, announce: Callable[[str],
 
     Args:
         folder: A RUN folder.
-        data_dir: Where benchmark graphs are looked for first.
-        announce: Told of the work that takes a while.
+        data_dir: Folder that is searched first for benchmark graphs.
+        announce: Called with a line before slow work.
     """
     config, metrics = runs.read_config(folder), runs.read_metrics(folder)
     method = get_method(config["method"])
     graph, z = runs.load_run_graph(folder, data_dir), runs.load_embeddings(folder).float()
     if z.dim() != 2 or len(z) != graph.num_nodes:
         raise InputError(
-            f"{folder / runs.EMBEDDINGS} has {len(z)} rows and {graph.name} has {graph.num_nodes} nodes: the graph has"
-            " changed since; train the run again into another folder."
+            f"{folder / EMBEDDINGS} has {len(z)} rows and {graph.name} has {graph.num_nodes} nodes: the graph has"
+            " changed since the run; train again into another folder."
         )
-    alive = health.status(z) == "ok"
-    if alive:
+    healthy = health.status(z) == "ok"
+    if healthy:
         announce(f"Drawing the map of {graph.num_nodes:,} nodes …")
     degree = degrees.degrees(graph.edge_index, graph.num_nodes)
-    nodes = map_nodes(z, graph) if alive else None
-    if alive and issubclass(method, EncoderMethod):
+    nodes = map_nodes(z, graph) if healthy else None
+    if healthy and issubclass(method, EncoderMethod):
         announce("Measuring what the sketch and the augmentation do to the vectors …")
     return Facts(
         config=config,
-        metrics=metrics | ({} if metrics.get("health") else {"health": health.measure(z)}),
+        metrics=metrics if metrics.health else replace(metrics, health=health.measure(z)),
         method=method,
-        graph=runs.describe(graph),
+        graph=describe(graph),
         edges=int((graph.edge_index[0] <= graph.edge_index[1]).sum()),
         features=graph.num_features,
         shape=(z.shape[0], z.shape[1]),
@@ -152,28 +157,28 @@ def gather(folder: Path, data_dir: Path | None = None, announce: Callable[[str],
         median_degree=float(np.median(degree.numpy())),
         spectrum=spectrum(z),
         nodes=nodes,
-        sketched=sketch_errors(config, z) if alive else None,
-        distortion=distortion(folder, graph, degree) if alive else None,
+        sketched=sketch_errors(config, z) if healthy else None,
+        distortion=distortion(folder, graph, degree) if healthy else None,
     )
 
 
 def read_losses(path: Path) -> list[tuple[int, float]]:
-    """Epoch and loss of each row of ``log.csv``; none where it is not there, and up to a row that was cut off."""
+    """Epoch and loss of each row of ``log.csv``, up to a row that was cut off; empty if there is no file."""
     if not path.is_file():
         return []
-    found = []
+    losses = []
     with path.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             try:
-                found.append((int(row["epoch"]), float(row["loss"])))
+                losses.append((int(row["epoch"]), float(row["loss"])))
             except (KeyError, TypeError, ValueError):
                 break
-    return found
+    return losses
 
 
 def spectrum(z: Tensor) -> list[float]:
-    """σᵢ/Σσ of Z without its mean, the largest first: what the effective rank is the spread of."""
-    rows = z[:: max(1, -(-len(z) // health.ROWS))].double()
+    """σᵢ/Σσ of the centred Z, largest first: the distribution behind the effective rank."""
+    rows = z[:: max(1, -(-len(z) // ROWS))].double()
     if not rows.isfinite().all():
         return []
     sigma = torch.linalg.svdvals(rows - rows.mean(0))
@@ -181,31 +186,30 @@ def spectrum(z: Tensor) -> list[float]:
 
 
 def sketch_errors(config: dict[str, Any], z: Tensor) -> Sketched | None:
-    """Draws of the run's own sketch on its vectors, centred where it centres; seed 0."""
+    """Errors of the run's sketch on its vectors, centred if the sketch centres; random seed 0."""
     method = get_method(config["method"])
     if not issubclass(method, Costa):
         return None
     merged: Any = settings.merge(method.Settings, [(runs.CONFIG, config["settings"])])[0]
-    own: settings.Sketch = merged.sketch
-    if own.kind == "none":
+    chosen: settings.Sketch = merged.sketch
+    if chosen.kind == "none":
         return None
-    noisy = own.kind != "noise" and own.noise_std > 0
-    plain = dataclasses.replace(own, center=False, fixed=False, noise_std=0.0 if noisy else own.noise_std)
-    sketch, h = build_sketch(plain), z - z.mean(0) if own.center else z
-    known = Statistics(h)
-    guarantee = Guarantee(known, sketch)
-    # the SVD draws nothing: one is like the other
+    noisy = chosen.kind != "noise" and chosen.noise_std > 0
+    plain = dataclasses.replace(chosen, center=False, fixed=False, noise_std=0.0 if noisy else chosen.noise_std)
+    sketch, h = build_sketch(plain), z - z.mean(0) if chosen.center else z
+    statistics = Statistics(h)
+    guarantee = Guarantee(statistics, sketch)
     affordable = min(max(DRAWN // (guarantee.rows * len(h)), LEAST_DRAWS), MOST_DRAWS)
-    draws = 1 if own.kind == "svd" else affordable
-    errors, _ = draw_errors(known, sketch, draws, torch.Generator().manual_seed(0))
+    draws = 1 if chosen.kind == "svd" else affordable  # all draws of an SVD are equal
+    errors, _ = draw_errors(statistics, sketch, draws, torch.Generator().manual_seed(0))
     stated, proved = guarantee.stated_eps(DELTA), guarantee.proved_eps(DELTA)
-    return Sketched(own.kind, guarantee.rows, len(h), errors.tolist(), stated, proved, noisy)
+    return Sketched(chosen.kind, guarantee.rows, len(h), errors.tolist(), stated, proved, noisy)
 
 
 def distortion(folder: Path, graph: Data, degree: Tensor) -> Distortion | None:
     """How biased dropping edges and masking attributes is for the trained encoder; the first view's rates, or 0.3."""
     method = get_method(runs.read_config(folder)["method"])
-    # where vectors are more than what one encoder gives, its bias is not theirs
+    # if the vectors are more than one encoder's output, its bias is not theirs
     if not issubclass(method, EncoderMethod) or method.embed is not EncoderMethod.embed:
         return None
     model = runs.load_model(folder, torch.device("cpu"))
@@ -219,11 +223,11 @@ def distortion(folder: Path, graph: Data, degree: Tensor) -> Distortion | None:
     rates = (0.0, 0.0)
     if augment is not None and (augment.edges, augment.centrality) == ("drop", "none"):
         rates = (augment.edge_rate[0], augment.mask_rate[0])
-    own = any(rates)
-    edge_rate, mask_rate = rates if own else BIAS_RATES
+    as_trained = any(rates)
+    edge_rate, mask_rate = rates if as_trained else BIAS_RATES
     subject = bias.Subject(model.encoder, inputs.x, inputs.edge_index, inputs.edge_weight)
     draw = subject.draw(edge_rate=edge_rate, mask_rate=mask_rate)
-    found = bias.measure(draw, subject.h, draws, torch.Generator().manual_seed(0)).relative
-    correlation = degrees.rank_correlation(degree, found)
-    bins = [entry for entry in degrees.by_degree(degree, found) if not math.isnan(entry["quartiles"][1])]
-    return Distortion(edge_rate, mask_rate, own, draws, bins, correlation)
+    relative = bias.measure(draw, subject.h, draws, torch.Generator().manual_seed(0)).relative
+    correlation = degrees.rank_correlation(degree, relative)
+    bins = [entry for entry in degrees.by_degree(degree, relative) if not math.isnan(entry["quartiles"][1])]
+    return Distortion(edge_rate, mask_rate, as_trained, draws, bins, correlation)

@@ -1,10 +1,10 @@
 """Two dimensions for the map of the nodes.
 
-    n ≤ 5,000    t-SNE of the vectors, begun from their first two principal components
-    more         t-SNE of 5,000 nodes drawn at random; every other node is put among the drawn ones nearest to it
+    n ≤ 5,000    t-SNE of the vectors, started from their first two principal components
+    more         t-SNE of 5,000 nodes drawn at random; every other node is placed among the drawn ones nearest to it
 
-t-SNE keeps who is near whom; distances between far groups, and the sizes of groups, mean little. Its time grows with n;
-the second form takes less than a minute of one core for the 34,493 nodes of Coauthor-Physics.
+t-SNE keeps neighbourhoods; distances between far groups, and the sizes of groups, mean little. Its time grows with n;
+the second form takes less than a minute on one core for the 34,493 nodes of Coauthor-Physics.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_AT_ONCE = 5000
-"""Nodes that t-SNE itself places."""
+"""Largest number of nodes that t-SNE itself places."""
 LEAST = 20
 """Fewer nodes are shown by their principal components: there is no neighbourhood to keep."""
 COMPONENTS = 50
-"""t-SNE reads so many principal components: what is beyond them hardly changes who is near whom."""
+"""Number of principal components that t-SNE reads; further ones hardly change the neighbourhoods."""
 PERPLEXITY = 30.0
 NEAREST, CLOSEST = 10, 5
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the nodes are drawn.
+    """The positions of the nodes.
 
     Attributes:
         points: n × 2, float32.
         kind: ``t-SNE``, ``t-SNE of a sample`` or ``PCA``.
-        anchors: How many nodes t-SNE placed itself.
+        anchors: Number of nodes that t-SNE placed itself.
     """
 
     points: NDArray[np.float32]
@@ -50,8 +50,8 @@ def lay_out(unit: NDArray[np.float32], *, seed: int = 0, most: int = MOST_AT_ONC
 
     Args:
         unit: n × d, finite.
-        seed: Of the sample and of t-SNE.
-        most: How many nodes t-SNE itself may place.
+        seed: Random seed of the sample and of t-SNE.
+        most: Largest number of nodes that t-SNE itself places.
     """
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
@@ -76,15 +76,15 @@ def lay_out(unit: NDArray[np.float32], *, seed: int = 0, most: int = MOST_AT_ONC
 
 
 def place(rows: NDArray[np.float32], known: NDArray[np.float32], anchors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row among the anchors of the known rows nearest to it.
+    """Place each row among the anchors of the known rows nearest to it.
 
-    The median of its 10 nearest says in which group it belongs; the mean of the 5 of them that lie closest to that
-    median is its place. A plain mean would put a row with neighbours in two groups into the void between them.
+    The median of its 10 nearest shows which group it belongs to; its place is the mean of the 5 that lie closest to
+    that median. A plain mean would put a row with neighbours in two groups into the gap between them.
 
     Args:
         rows: m × d, to be placed.
-        known: s × d, placed already.
-        anchors: s × 2, where.
+        known: s × d, already placed.
+        anchors: s × 2, the places of ``known``.
     """
     from sklearn.neighbors import NearestNeighbors
 

@@ -1,16 +1,16 @@
 
-// The map of the nodes: points by WebGL, what belongs to one node on a second canvas above them.
+// The map of the nodes: points in WebGL, what belongs to one node on a second canvas above them.
 (() => {
   const data = JSON.parse(document.getElementById("nodes").textContent);
   const canvas = document.getElementById("points");
   if (!data || !canvas) return;
 
-  const COLOURS = {  // Okabe and Ito's; those too near the paper are moved away from it
+  const COLOURS = {  // Okabe and Ito's; those too close to the background are adjusted
     light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#111111", "#d3bf00"],
     dark: ["#2590dd", "#e8702a", "#0fb184", "#cc79a7", "#8fd0f7", "#e69f00", "#f5f5f5", "#f0e442"],
   };
   const RAMP = {
-    light: ["#bcd4ea", "#3f84bd", "#062a55"],  // more is further from the paper
+    light: ["#bcd4ea", "#3f84bd", "#062a55"],  // a larger degree is further from the background
     dark: ["#2c4a6e", "#5aa3dc", "#eaf5ff"],
   };
   const SHAPES = 6, NONE = "#9a9a9a", REACH = 14, CELLS = 128;
@@ -75,7 +75,7 @@
   const gl = canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true });
   if (!gl) {
     stage.replaceChildren(Object.assign(document.createElement("p"), {
-      className: "none", textContent: "This browser cannot draw the map: it has no WebGL 2. All else on the page stands.",
+      className: "none", textContent: "This browser cannot draw the map: it has no WebGL 2. The rest of the page works.",
     }));
     return;
   }
@@ -141,7 +141,7 @@
     return stops[low].map((value, i) => Math.round(value + (place - low) * (stops[low + 1][i] - value)));
   }
 
-  // The nodes in an order that owes nothing to their numbers: else the last class would cover the others.
+  // A shuffled order of the nodes: otherwise the last class would cover the others.
   const mixed = new Uint32Array(n);
   for (let i = 0, seed = 1; i < n; i++) {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
@@ -242,7 +242,7 @@
       card.style.bottom = y < 0.55 * height ? "8px" : "auto";
       return;
     }
-    // outwards where there is room, so that the card hides little of the map
+    // outwards if there is space, so that the card hides little of the map
     const sides = [x + 18, x - 18 - card.offsetWidth], fits = (at) => at >= 6 && at + card.offsetWidth <= width - 6;
     const left = (x < width / 2 ? sides.reverse() : sides).find(fits) ?? sides[0];
     card.style.right = card.style.bottom = "auto";
@@ -276,7 +276,7 @@
     } else lines.push("It has no neighbours in the graph.");
     const closest = [...nearest.subarray(node * near, node * near + near)], by = labels && labels.of[node] >= 0 ? labels : clusters;
     const alike = closest.filter((other) => by.of[other] === by.of[node]).length;
-    lines.push(`By vector: ${share(alike, near)} nearest have its ${by === labels ? "label" : "cluster"}: ${closest.map(nameOf).join(", ")}.`);
+    lines.push(`By vector: ${share(alike, near)} nearest nodes have its ${by === labels ? "label" : "cluster"}: ${closest.map(nameOf).join(", ")}.`);
     card.replaceChildren(element("h3", nameOf(node)), facts, ...lines.map((text) => element("p", text)));
     card.hidden = false;
   }
@@ -348,7 +348,7 @@
   }
   canvas.addEventListener("pointerleave", () => { hovered = -1; redraw(); });
   canvas.addEventListener("wheel", (event) => {
-    // without a click first the wheel scrolls the page, as anywhere else on it
+    // until the map is clicked, the wheel scrolls the page
     if (!event.ctrlKey && document.activeElement !== canvas) return;
     event.preventDefault();
     zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), ...where(event));

@@ -1,4 +1,4 @@
-"""What the map knows of every node: where it is drawn, its label, cluster and neighbours, and how these agree.
+"""The map's data on every node: its position, label, cluster and neighbours, and how these agree.
 
     agreement of node i = |{j a graph neighbour of i : yⱼ = yᵢ}| / |{j a graph neighbour of i : yⱼ is known}|
 
@@ -15,32 +15,32 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from costa.analysis.degrees import degrees
+from costa.insight.degrees import degrees
 from costa.report.layout import Layout, lay_out, unit_rows
 from costa.report.packing import pack_edges, pack_points, pack_whole
 
 MOST_NODES = 50_000
-"""Of a larger graph a random sample is shown: a picture of more says no more, and the page has to be opened."""
+"""A larger graph is shown by a random sample, so that a browser can open the page."""
 MOST_EDGES = 500_000
-"""Of a graph with more among the nodes shown, the page keeps the counts and leaves the lines out."""
+"""With more edges among the nodes shown, the page keeps the counts and leaves out the lines."""
 NEAREST = 6
 CLUSTERS = 8
-"""Where no label says how many."""
+"""Number of clusters for a graph without labels."""
 WIDE, REDUCED = 1024, 256
-"""Wider vectors are clustered, and their neighbours found, by so many principal components."""
+"""Vectors wider than ``WIDE`` are clustered and compared by their first ``REDUCED`` principal components."""
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Groups:
-    """A label or a cluster for each node shown; −1 is none."""
+    """A label or a cluster for each node shown; −1 means none."""
 
     of: Integers
     names: list[str]
     same: Integers
     known: Integers
-    """Of a node's graph neighbours: those in the same group, and those in any."""
+    """Number of a node's graph neighbours in the same group (``same``) and in any group (``known``)."""
 
     def packed(self) -> dict[str, Any]:
         """As ``map.js`` reads it."""
@@ -53,14 +53,14 @@ class NodeMap:
     """The map of the nodes.
 
     Attributes:
-        shown: Their places in the graph, all or a sample.
-        layout: Where they are drawn.
-        labels: None where there are not two.
-        clusters: k-means of the vectors, as many as there are classes.
+        shown: Indices of the nodes shown: all of the graph's, or a sample.
+        layout: Their positions.
+        labels: None if there are fewer than two classes.
+        clusters: k-means clusters of the vectors, as many as classes.
         degree: The number of neighbours of each in the whole graph.
-        nearest: The nodes of the largest cosine, the nearest first; places in ``shown``.
-        edges: 2 × e between nodes shown, both directions; None where there are too many.
-        ids: The user's own names; None where a node's place is its name.
+        nearest: For each node those of the largest cosine, nearest first; indices into ``shown``.
+        edges: 2 × e between nodes shown, both directions; None if there are too many.
+        ids: The user's node ids; None if a node's index is its id.
         reduced: Whether clusters and nearest nodes come from principal components.
     """
 
@@ -95,9 +95,9 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
 
     Args:
         z: n × d, finite.
-        graph: With ``y``, ``node_ids`` and ``label_names`` where it has them.
-        seed: Of the sample, the layout and the clusters.
-        most: How many nodes are shown.
+        graph: May have ``y``, ``node_ids`` and ``label_names``.
+        seed: Random seed of the sample, the layout and the clusters.
+        most: Largest number of nodes shown.
     """
     n = graph.num_nodes
     shown = np.arange(n)
@@ -112,14 +112,14 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
     edge_index = graph.edge_index.numpy()
     edge_index = edge_index[:, edge_index[0] != edge_index[1]]
     label, names = _labels(graph)
-    found = _clusters(unit, label, len(names) or CLUSTERS, seed)
+    cluster = _clusters(unit, label, len(names) or CLUSTERS, seed)
     among = _among(edge_index, shown, n)
     ids = graph.get("node_ids")
     return NodeMap(
         shown=shown,
         layout=lay_out(unit[shown], seed=seed),
         labels=_groups(label, names, edge_index, shown) if names else None,
-        clusters=_groups(found, _cluster_names(found, label, names), edge_index, shown),
+        clusters=_groups(cluster, _cluster_names(cluster, label, names), edge_index, shown),
         degree=degrees(graph.edge_index, n).numpy()[shown],
         nearest=_nearest(unit[shown]),
         edges=among if among.shape[1] <= 2 * MOST_EDGES else None,
@@ -129,14 +129,14 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
 
 
 def _labels(graph: Data) -> tuple[Integers, list[str]]:
-    """Labels as 0 … K − 1, −1 where there is none, and their names; no name where there are not two classes."""
+    """Labels as 0 … K − 1 (−1: none) and their names; no names if there are fewer than two classes."""
     y = graph.get("y")
     label = np.full(graph.num_nodes, -1) if y is None else y.numpy()
     classes = np.unique(label[label >= 0])
     if len(classes) < 2:
         return np.full(graph.num_nodes, -1), []
-    own = graph.get("label_names")
-    names = [str(own[code]) if own is not None else str(code) for code in classes]
+    label_names = graph.get("label_names")
+    names = [str(label_names[code]) if label_names is not None else str(code) for code in classes]
     return np.where(label >= 0, np.searchsorted(classes, label), -1), names
 
 
@@ -146,24 +146,24 @@ def _clusters(unit: NDArray[np.float32], label: Integers, count: int, seed: int)
     from sklearn.cluster import KMeans
 
     count = min(count, len(unit))
-    found = KMeans(count, n_init=10, random_state=seed).fit_predict(unit).astype(np.int64)
+    cluster = KMeans(count, n_init=10, random_state=seed).fit_predict(unit).astype(np.int64)
     if (label < 0).all():
-        largest_first = np.argsort(-np.bincount(found, minlength=count), kind="stable")
-        return np.argsort(largest_first)[found]
-    both = np.zeros((count, int(label.max()) + 1), dtype=np.int64)
-    np.add.at(both, (found[label >= 0], label[label >= 0]), 1)
-    rows, columns = linear_sum_assignment(both, maximize=True)
-    return columns[np.argsort(rows)][found]
+        largest_first = np.argsort(-np.bincount(cluster, minlength=count), kind="stable")
+        return np.argsort(largest_first)[cluster]
+    overlap = np.zeros((count, int(label.max()) + 1), dtype=np.int64)
+    np.add.at(overlap, (cluster[label >= 0], label[label >= 0]), 1)
+    rows, columns = linear_sum_assignment(overlap, maximize=True)
+    return columns[np.argsort(rows)][cluster]
 
 
-def _cluster_names(found: Integers, label: Integers, names: list[str]) -> list[str]:
-    """``cluster 3 (91% cats)``: the label that most of its labelled nodes have."""
+def _cluster_names(cluster: Integers, label: Integers, names: list[str]) -> list[str]:
+    """``cluster 3 (91% cats)``: the most common label among its labelled nodes."""
     titles = []
-    for cluster in range(int(found.max()) + 1):
-        inside = label[(found == cluster) & (label >= 0)]
+    for number in range(int(cluster.max()) + 1):
+        inside = label[(cluster == number) & (label >= 0)]
         counts = np.bincount(inside, minlength=1)
         share = f" ({counts.max() / len(inside):.0%} {names[int(counts.argmax())]})" if len(inside) else ""
-        titles.append(f"cluster {cluster + 1}{share}")
+        titles.append(f"cluster {number + 1}{share}")
     return titles
 
 
@@ -176,17 +176,17 @@ def _groups(of: Integers, names: list[str], edge_index: Integers, shown: Integer
 
 
 def _nearest(unit: NDArray[np.float32]) -> Integers:
-    """The rows of the largest cosine with each row but itself; Euclidean distance says the same of unit rows."""
+    """For each row the other rows of the largest cosine, which for unit rows is the smallest Euclidean distance."""
     from sklearn.neighbors import NearestNeighbors
 
     nearest = NearestNeighbors(n_neighbors=min(NEAREST, len(unit) - 1), algorithm="brute").fit(unit)
-    found: Integers = nearest.kneighbors(return_distance=False)
-    return found
+    indices: Integers = nearest.kneighbors(return_distance=False)
+    return indices
 
 
 def _among(edge_index: Integers, shown: Integers, n: int) -> Integers:
-    """The edges between nodes shown, by their places in ``shown``."""
-    place = np.full(n, -1)
-    place[shown] = np.arange(len(shown))
-    inside = place[edge_index]
+    """The edges between nodes shown, as indices into ``shown``."""
+    index = np.full(n, -1)
+    index[shown] = np.arange(len(shown))
+    inside = index[edge_index]
     return inside[:, (inside >= 0).all(0)]

@@ -1,4 +1,4 @@
-"""Numbers as text that a page can carry: bytes in base64, which ``map.js`` reads back."""
+"""Numbers as text for the page: bytes in base64, which ``map.js`` decodes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 STEPS = 2**16 - 1
-"""Coordinates are rounded to so many steps along the longer side: finer than any screen."""
+"""Number of steps along the longer side that coordinates are rounded to: finer than any screen."""
 
 
 def pack_whole(values: ArrayLike) -> str:
-    """Whole numbers, zero or more, each in as few bytes of seven bits as it needs (LEB128).
+    """Non-negative integers, each in as few bytes of seven bits as it needs (LEB128).
 
     >>> base64.b64decode(pack_whole([1, 127, 128, 300])).hex(" ")
     '01 7f 80 01 ac 02'
@@ -43,7 +43,7 @@ def pack_points(points: NDArray[np.float32]) -> str:
 
 
 def pack_edges(edge_index: NDArray[np.int64], nodes: int) -> str:
-    """An undirected graph, each edge once: of every node in turn, how many later neighbours, and how far each is on.
+    """An undirected graph, each edge once: for every node, the number of its later neighbours and the gaps to them.
 
     >>> base64.b64decode(pack_edges(np.array([[0, 1, 0, 2], [1, 0, 2, 0]]), 3)).hex(" ")
     '02 01 01 00 00'

@@ -1,4 +1,4 @@
-"""One file of HTML from the facts of a run.
+"""The facts of a run as one HTML file.
 
 Style, script and data are inline, and a content security policy of hashes lets nothing else run or load: the page makes
 no request, and a node whose id is markup stays text. The map is plain WebGL: Plotly's script alone is 4.8 MB, while the
@@ -28,21 +28,21 @@ SCRIPTS = ("charts.js", "map.js")
 def write_report(
     folder: Path, data_dir: Path | None = None, announce: Callable[[str], None] = lambda text: None
 ) -> Path:
-    """Write ``report.html`` into a RUN folder and say where it is.
+    """Write ``report.html`` into a RUN folder and return its path.
 
     Args:
         folder: A RUN folder.
-        data_dir: Where benchmark graphs are looked for first.
-        announce: Told of the work that takes a while.
+        data_dir: Folder that is searched first for benchmark graphs.
+        announce: Called with a line before slow work.
     """
     text = render(gather(folder, data_dir, announce))
-    with replacing(folder / PAGE) as beside:
-        beside.write_text(text, encoding="utf-8")
+    with replacing(folder / PAGE) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return folder / PAGE
 
 
 def render(facts: Facts) -> str:
-    """The page."""
+    """The HTML of the page."""
     style, script = _file("page.css"), "".join(_file(name) for name in SCRIPTS)
     content = [sections.map_of_nodes(facts), sections.quality(facts), sections.training(facts), sections.health(facts)]
     content += [sections.sketch(facts.sketched)] if facts.sketched is not None else []
@@ -59,7 +59,7 @@ def render(facts: Facts) -> str:
 
 
 def as_script(value: Any) -> str:
-    r"""JSON that cannot end the script element it stands in, whatever its strings hold.
+    r"""JSON that cannot close the script element around it, whatever its strings contain.
 
     >>> as_script("</script><!--")
     '"\\u003c/script\\u003e\\u003c!--"'
@@ -73,5 +73,5 @@ def _file(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What a content security policy calls an inline element by."""
+    """The hash that a content security policy names an inline element by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,4 +1,4 @@
-"""The text of the page, for someone who never read the paper: one function a section, HTML out.
+"""The text of the page, for readers who do not know the paper: one function for each section, returning HTML.
 
 Whatever comes from the run or the user's graph goes through :func:`html.escape`.
 """
@@ -7,42 +7,40 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from costa.floors import highest
-from costa.health import remedy
-from costa.probe import PROTOCOLS, too_few
+from costa.evaluate.baselines import Baseline
+from costa.evaluate.health import remedy
+from costa.evaluate.protocols import PROTOCOLS
+from costa.evaluate.scores import ProbeResult
 from costa.report.charts import Bar, bars, curve, strip
 from costa.report.facts import DELTA, Distortion, Facts, Sketched
 from costa.report.nodes import NodeMap
-from costa.runs import DEFAULT_PROTOCOLS
-from costa.wording import counted
+from costa.runs.jobs import DEFAULT_PROTOCOLS
+from costa.wording import counted, duration
 
-FLOORS = {"untrained": "Untrained network", "diffused": "Diffused features", "raw": "Raw features"}
+BASELINES = {"untrained": "Untrained network", "diffused": "Diffused features", "raw": "Raw features"}
 ORIGINS = {
     "default": "the method's default",
     "graph": "chosen from the graph",
     "given": "given in Python",
 }
 SHARED, ALIKE, LINE = 0.8, 0.99, 2.0
-"""Above these mean cosines vectors share a direction, or hardly differ; below this effective rank they are a line."""
+"""Mean cosines above which vectors share a direction, or hardly differ; effective rank below which they are a line."""
 
 
 def title(facts: Facts) -> str:
-    """What the page is about."""
+    """The title of the page."""
     return f"{facts.config['dataset']}: {facts.method.title}"
 
 
 def header(facts: Facts) -> str:
-    """The heading, what this is in a sentence, what is wrong where something is, and four figures."""
+    """The heading, a summary, a warning if something is wrong, and four key numbers."""
     n, d = facts.shape
     source = f"its {facts.edges:,} edges and the {facts.features:,} features of each node"
-    how = (
-        f"learned from {source}; no label was looked at"
-        if facts.losses
-        else f"made from {source}, not trained by a loss"
-    )
+    how = f"learned from {source}; no labels were used" if facts.losses else f"computed from {source} without training"
     return (
         f"<h1>{escape(title(facts))}</h1>"
         f'<p class="lead">Each of the {n:,} nodes of this graph has a vector of {d:,} numbers, {how}.</p>'
@@ -56,63 +54,55 @@ def _remedy(status: str, facts: Facts) -> str:
 
 
 def warning(facts: Facts) -> str:
-    """What a reader must know before any number; nothing for a run that went well."""
+    """What a reader must know before any number; empty for a run that went well."""
     metrics = facts.metrics
-    after = counted(metrics["epochs"], "epoch")
-    advice = f"What may help: {_remedy(metrics['status'], facts)}."
-    told = {
-        "diverged": f"<strong>This run diverged.</strong> After {after} its vectors are no longer numbers. They were"
-        f" not judged and cannot be used. {advice}",
+    after = counted(metrics.epochs, "epoch")
+    advice = f"What may help: {_remedy(metrics.status, facts)}."
+    message = {
+        "diverged": f"<strong>This run diverged.</strong> After {after} its vectors contain values that are not"
+        f" numbers. They were not evaluated and cannot be used. {advice}",
         "collapsed": f"<strong>This run collapsed.</strong> After {after} all vectors point the same way, or are"
-        f" zero, so they no longer tell one node from another. They were not judged and should not be used. {advice}",
-        "interrupted": f"<strong>This run was interrupted</strong> after {after}. What follows is what it had by then;"
-        " the same <code>costa train</code> command with <code>--resume</code> finishes it.",
-    }.get(metrics["status"])
-    if told:
-        return f'<p class="warning" role="alert">{told}</p>'
-    floor = metrics["floor"]
-    if floor and metrics["method"] not in floor and metrics["probes"]:
-        ours, (name, theirs) = metrics["probes"][0]["accuracy"]["mean"], highest(floor)
-        if ours <= theirs:
-            return (
-                f'<p class="warning"><strong>Training did not help here.</strong> This run has {_percent(ours)}, and'
-                f" {name}, without any training, {_percent(theirs)}. Try another method, more epochs or other"
-                " settings.</p>"
-            )
+        f" zero, so they do not distinguish the nodes. They were not evaluated and should not be used. {advice}",
+        "interrupted": f"<strong>This run was interrupted</strong> after {after}. The page shows its state at that"
+        " point; the same <code>costa train</code> command with <code>--resume</code> finishes it.",
+    }.get(metrics.status)
+    if message:
+        return f'<p class="warning" role="alert">{message}</p>'
+    if below := metrics.not_above():
+        name, theirs, ours = below
+        return (
+            f'<p class="warning"><strong>Training did not help here.</strong> This run has {_percent(ours)}, and'
+            f" {name}, without any training, {_percent(theirs)}. Try another method, more epochs or other"
+            " settings.</p>"
+        )
     return ""
 
 
 def _tiles(facts: Facts) -> str:
     metrics, tiles = facts.metrics, []
-    if metrics["probes"]:
-        score = metrics["probes"][0]["accuracy"]
-        floor = metrics["floor"]
-        beside = "see below"
-        if floor:
-            name, theirs = highest(floor)
-            beside = f"{name} {_percent(theirs)}"
-        tiles.append(("Accuracy", _percent(score["mean"]), beside))
-    if metrics["clustering"]:
-        beside = "{} {:.2f}".format(*highest(metrics["floor"], "nmi")) if metrics["floor"] else "0 to 1"
-        tiles.append(("Clustering (NMI)", f"{metrics['clustering']['nmi']:.2f}", beside))
-    alive = metrics.get("health")
-    if alive:
-        tiles.append(("Dimensions in use", f"{alive['effective_rank']:.0f}", f"of {facts.shape[1]:,}"))
+    if metrics.probes:
+        note = f"{best[0]} {_percent(best[1])}" if (best := metrics.best_baseline()) else "see below"
+        tiles.append(("Accuracy", _percent(metrics.probes[0].accuracy.mean), note))
+    if metrics.clustering:
+        note = "{} {:.2f}".format(*best) if (best := metrics.best_baseline("nmi")) else "0 to 1"
+        tiles.append(("Clustering (NMI)", f"{metrics.clustering.nmi:.2f}", note))
+    if metrics.health:
+        tiles.append(("Dimensions in use", f"{metrics.health.effective_rank:.0f}", f"of {facts.shape[1]:,}"))
     if facts.losses:
-        epochs = f"{metrics['epochs']:,} epoch{'' if metrics['epochs'] == 1 else 's'}"
-        tiles.append(("Training", _duration(metrics["seconds"]), f"{epochs}, {metrics['device']}"))
+        epochs = counted(metrics.epochs, "epoch")
+        tiles.append(("Training", duration(metrics.seconds), f"{epochs}, {metrics.device}"))
     items = "".join(
-        f"<div><dt>{escape(name)}</dt><dd><b>{escape(value)}</b><span>{escape(beside)}</span></dd></div>"
-        for name, value, beside in tiles
+        f"<div><dt>{escape(name)}</dt><dd><b>{escape(value)}</b><span>{escape(note)}</span></dd></div>"
+        for name, value, note in tiles
     )
     return f'<dl class="tiles">{items}</dl>'
 
 
 def map_of_nodes(facts: Facts) -> str:
-    """The interactive map, or why there is none."""
+    """The interactive map, or the reason why it is missing."""
     nodes = facts.nodes
     if nodes is None:
-        why = "There is no map: vectors that are all alike, or no numbers at all, have no places."
+        why = "There is no map: vectors that are all alike, or that are not numbers, cannot be placed."
         return _section("map", "Map of the nodes", f"<p>{why}</p>")
     choices = ["labels"] * (nodes.labels is not None) + ["clusters", "degree"]
     words = {"labels": "Label", "clusters": "Cluster", "degree": "Degree"}
@@ -136,16 +126,16 @@ def map_of_nodes(facts: Facts) -> str:
         f' aria-label="Map of {shown} in two dimensions; the same numbers are in embeddings.npy"></canvas>'
         '<canvas id="over" aria-hidden="true"></canvas><div id="card" role="status" hidden></div></div>'
         '<div id="legend" role="group" aria-label="Legend"></div>'
-        '<noscript><p class="warning">The map is drawn by a script in this page, which is switched off.</p></noscript>'
-        '<p class="small" id="map-help">Point at a node to see who it is; a click keeps it. Lines lead to its'
+        '<noscript><p class="warning">The map needs JavaScript, which is switched off.</p></noscript>'
+        '<p class="small" id="map-help">Point at a node to see its details; click to keep them. Lines lead to its'
         " neighbours in the graph, rings mark the nearest vectors. Drag to move; zoom with the buttons, by pinching, or"
-        " with the wheel once the map was clicked. Keys: arrows move, + and − zoom, 0 shows all, Esc lets go."
-        f" Legend entries single groups out. {_layout(nodes)}</p>",
+        " with the wheel after a click on the map. Keys: arrows move, + and − zoom, 0 shows all, Esc clears the"
+        f" selection. Click legend entries to highlight their groups. {_layout(nodes)}</p>",
     )
 
 
 def _agreement(nodes: NodeMap) -> str:
-    """How often near means alike."""
+    """How often a node's nearest vectors and its neighbours have its label."""
     if nodes.labels is None:
         return "The graph has no labels, so colours show clusters that k-means found in the vectors."
     of = nodes.labels.of
@@ -163,81 +153,81 @@ def _layout(nodes: NodeMap) -> str:
     kind, sample = nodes.layout.kind, len(nodes.shown) != int(nodes.shown[-1]) + 1
     how = {
         "PCA": "The two axes are the vectors' first two principal components.",
-        "t-SNE": "Places come from t-SNE: who is near whom means something, while distances between far groups and the"
-        " sizes of groups mean little.",
+        "t-SNE": "Positions come from t-SNE: nearby nodes are similar, while distances between far groups and the sizes"
+        " of groups mean little.",
     }.get(
         kind,
-        f"Places come from t-SNE of {nodes.layout.anchors:,} nodes drawn at random; the others lie among those of them"
-        " with the nearest vectors. Who is near whom means something, while distances between far groups and the sizes"
+        f"Positions come from t-SNE of {nodes.layout.anchors:,} nodes drawn at random; each other node lies among those"
+        " of them with the nearest vectors. Nearby nodes are similar, while distances between far groups and the sizes"
         " of groups mean little.",
     )
     if sample:
-        how += f" Shown are {len(nodes.shown):,} nodes drawn at random; counts of neighbours are of the whole graph."
+        how += f" The map shows {len(nodes.shown):,} nodes drawn at random; neighbours are counted in the whole graph."
     if nodes.edges is None:
-        how += " The graph has too many edges to draw their lines here."
+        how += " The graph has too many edges to draw them here."
     if nodes.reduced:
-        how += " Clusters and nearest vectors are by the first 256 principal components."
+        how += " Clusters and nearest vectors use the first 256 principal components."
     return how
 
 
 def quality(facts: Facts) -> str:
-    """The probe and the clustering, against the floors."""
+    """The probe and the clustering, against the baselines."""
     metrics = facts.metrics
-    if not metrics["probes"]:
+    if not metrics.probes:
         why = (
-            "The vectors were not judged, because the run did not end well."
-            if metrics["status"] in ("diverged", "collapsed")
-            else "The graph's labels were not used to judge the vectors (<code>costa probe RUN</code> does it)."
+            f"The vectors were not evaluated, because the run {metrics.status}."
+            if metrics.status in ("diverged", "collapsed")
+            else "The vectors were not evaluated on the graph's labels (<code>costa probe RUN</code> does that)."
             if facts.nodes is not None and facts.nodes.labels is not None
-            else "The graph has no labels of two classes, so nothing says how good the vectors are; the sections below"
-            " need none."
+            else "The graph has no labels of two classes, so the vectors cannot be evaluated; the sections below need"
+            " no labels."
         )
         return _section("quality", "How good are the vectors?", f"<p>{why}</p>")
-    floor = metrics["floor"] or {}
-    tables = "".join(_probe_table(probe, floor) for probe in metrics["probes"])
+    baselines = metrics.baselines or {}
+    tables = "".join(_probe_table(probe, baselines) for probe in metrics.probes)
     html = (
         "<p>A simple classifier (logistic regression) sees the vectors and the labels of a few nodes, and predicts the"
-        " labels of the others; how often it is right is the accuracy. Who trains and who is tested is drawn anew for"
-        " each split (the dots).</p>" + tables
+        " labels of the others; how often it is right is the accuracy. Each split (a dot) draws its own training and"
+        " test nodes.</p>" + tables
     )
-    if floor:
+    if baselines:
         html += (
             '<p class="small">The untrained network is a network of this kind with random weights. Raw features are the'
-            " nodes' own numbers without any graph, diffused features the same averaged along the edges. A method that"
-            " stays below them has learned nothing a classifier can use. All are means, by"
+            " nodes' features without the graph, diffused features are the same averaged along the edges. A method that"
+            " stays below them has learned nothing that a classifier can use. All numbers are means under"
             f" {DEFAULT_PROTOCOLS[0]}.</p>"
         )
-    found = metrics["clustering"]
-    if found:
-        rows = [Bar("This run", max(found["nmi"], 0), f"{found['nmi']:.3f}")]
+    clustering = metrics.clustering
+    if clustering:
+        rows = [Bar("This run", max(clustering.nmi, 0), f"{clustering.nmi:.3f}")]
         rows += [
-            Bar(FLOORS[key], max(floor[key]["nmi"], 0), f"{floor[key]['nmi']:.3f}", kind="other")
-            for key in FLOORS
-            if key in floor
+            Bar(BASELINES[key], max(baselines[key].nmi, 0), f"{baselines[key].nmi:.3f}", kind="other")
+            for key in BASELINES
+            if key in baselines
         ]
         html += bars(rows, caption="Clusters against labels: normalised mutual information", heads=("", "NMI"))
         html += (
             '<p class="small">k-means groups the vectors without seeing a label; 0 means its groups have nothing to do'
-            f" with the labels, 1 that they are the same. Adjusted Rand index of this run: {found['ari']:.3f}.</p>"
+            f" with the labels, 1 that they are the same. Adjusted Rand index of this run: {clustering.ari:.3f}.</p>"
         )
     return _section("quality", "How good are the vectors?", html)
 
 
-def _probe_table(probe: dict[str, Any], floor: dict[str, Any]) -> str:
-    score, protocol = probe["accuracy"], probe["protocol"]
-    splits = score["per_split"]
-    spread = f" ± {100 * score['std']:.1f}" if len(splits) > 1 else ""
-    rows = [Bar("This run", score["mean"], f"{100 * score['mean']:.1f}{spread} %", splits)]
+def _probe_table(probe: ProbeResult, baselines: Mapping[str, Baseline]) -> str:
+    score, protocol = probe.accuracy, probe.protocol
+    splits = score.per_split
+    spread = f" ± {100 * score.std:.1f}" if len(splits) > 1 else ""
+    rows = [Bar("This run", score.mean, f"{100 * score.mean:.1f}{spread} %", splits)]
     if protocol == DEFAULT_PROTOCOLS[0]:
         rows += [
-            Bar(FLOORS[key], floor[key]["accuracy"], _percent(floor[key]["accuracy"]), kind="other")
-            for key in FLOORS
-            if key in floor
+            Bar(BASELINES[key], baselines[key].accuracy, _percent(baselines[key].accuracy), kind="other")
+            for key in BASELINES
+            if key in baselines
         ]
     about = PROTOCOLS[protocol].description if protocol in PROTOCOLS else ""
     number = counted(len(splits), "split")
     caption = f"{protocol}: {about}; {number}"
-    few = too_few(probe)
+    few = probe.too_few()
     note = f'<p class="small">Note: {few}.</p>' if few else ""
     return bars(rows, caption=caption, heads=("", "accuracy")) + note
 
@@ -246,11 +236,11 @@ def training(facts: Facts) -> str:
     """The loss, epoch by epoch."""
     points = [(float(epoch), loss) for epoch, loss in facts.losses if math.isfinite(loss)]
     if not facts.losses:
-        return _section("training", "Training", "<p>This method is not trained by descending a loss.</p>")
+        return _section("training", "Training", "<p>This method does not train by minimising a loss.</p>")
     lost = len(facts.losses) - len(points)
-    note = f" In {lost:,} of them it was not a number." if lost else ""
+    note = f" In {counted(lost, 'epoch')} the loss was not a number." if lost else ""
     if len(points) < 2:
-        return _section("training", "Training", f"<p>There is no curve of a single epoch.{note}</p>")
+        return _section("training", "Training", f"<p>A curve needs at least two epochs.{note}</p>")
     (first, began), (last, ended) = points[0], points[-1]
     course = f"goes from {began:.4g} in epoch {first:.0f} to {ended:.4g} in epoch {last:.0f}."
     drawn = curve(
@@ -259,30 +249,30 @@ def training(facts: Facts) -> str:
     return _section(
         "training",
         "Training",
-        f"<p>The loss is what training makes small. It {course}{note} Its height cannot be compared between methods or"
-        f" settings; that it falls and settles is what counts.</p>{drawn}",
+        f"<p>Training minimises the loss. It {course}{note} Its value cannot be compared between methods or settings;"
+        f" what counts is that it falls and settles.</p>{drawn}",
     )
 
 
 def health(facts: Facts) -> str:
-    """Whether the vectors are alive."""
-    alive, d = facts.metrics.get("health"), facts.shape[1]
-    if not alive:
-        return _section("health", "Are the vectors alive?", "<p>No: they hold values that are not numbers.</p>")
-    rank, cosine = alive["effective_rank"], alive["mean_cosine"]
-    if facts.metrics["status"] == "collapsed":
-        verdict = "No: they all point the same way, or are zero."
+    """Whether the vectors collapsed."""
+    heading, spread, d = "Did the vectors collapse?", facts.metrics.health, facts.shape[1]
+    if not spread:
+        return _section("health", heading, "<p>They diverged: they contain values that are not numbers.</p>")
+    rank, cosine = spread.effective_rank, spread.mean_cosine
+    if facts.metrics.status == "collapsed":
+        verdict = "Yes: they all point the same way, or are zero."
     elif rank < LINE:
-        verdict = f"Hardly: they lie along a single line. What may help: {_remedy('collapsed', facts)}."
+        verdict = f"Nearly: they lie along a single line. What may help: {_remedy('collapsed', facts)}."
     elif cosine > ALIKE:
-        verdict = "Barely: they differ, but only by a little around one common direction."
+        verdict = "Almost: they differ only a little around one common direction."
     elif cosine > SHARED:
-        verdict = "Yes, though they share one strong direction; what tells nodes apart lies around it."
+        verdict = "No, but they share one strong direction; what distinguishes the nodes lies around it."
     else:
-        verdict = "Yes: they point in different directions."
+        verdict = "No: they point in different directions."
     text = (
-        f"<p>{verdict} Two vectors have a cosine of {cosine:.2f} on average (1 would be all the same direction), and"
-        f" they spread as over {rank:.1f} equally used dimensions of the {d:,} there are (the effective rank).</p>"
+        f"<p>{verdict} Two vectors have a cosine of {cosine:.2f} on average (1 means the same direction), and the"
+        f" vectors spread as if over {rank:.1f} equally used dimensions out of {d:,} (the effective rank).</p>"
     )
     if len(facts.spectrum) > 1:
         kept = [(float(place), share) for place, share in enumerate(facts.spectrum, 1) if share > 1e-7]
@@ -297,14 +287,14 @@ def health(facts: Facts) -> str:
             marks=[(rank, "effective rank")] if kept[0][0] < rank < kept[-1][0] else [],
         )
         text += (
-            '<p class="small">A curve that drops like a cliff means that few directions carry everything; a slow'
-            " descent, that many do.</p>"
+            '<p class="small">A steep drop means that few directions carry everything; a slow descent, that many'
+            " do.</p>"
         )
-    return _section("health", "Are the vectors alive?", text)
+    return _section("health", heading, text)
 
 
 def sketch(sketched: Sketched) -> str:
-    """How well the sketch keeps the covariance, beside what is promised."""
+    """How well the sketch keeps the covariance, and what is guaranteed."""
     k, n, errors = sketched.rows, sketched.nodes, sorted(sketched.errors)
     middle = errors[len(errors) // 2]
     lines = [(sketched.proved, f"proved: {sketched.proved:.3f}", "bound")]
@@ -320,12 +310,12 @@ def sketch(sketched: Sketched) -> str:
         if sketched.stated is not None
         else f"The line marks what at most {DELTA:.0%} of draws may exceed"
     )
-    noise = " The noise that this run adds besides is left out here." if sketched.noise else ""
+    noise = " The noise that this run also adds is left out here." if sketched.noise else ""
     text = (
         f"<p>In each epoch COSTA mixes its {n:,} vectors into {k:,} by a fresh <em>sketch</em> ({sketched.kind}) and"
-        " learns from those. That is fair as long as the sketch keeps how the vectors' columns vary together (their"
-        f" covariance). Measured on the final vectors, {number} of this run's own sketch: the covariance is off by"
-        f" {middle:.2%} of its total in the middle case, {errors[-1]:.2%} in the worst.{noise}</p>"
+        " learns from those. That works as long as the sketch keeps how the vectors' columns vary together (their"
+        f" covariance). In {number} of this run's sketch on the final vectors, the covariance is off by {middle:.2%} of"
+        f" its total in the median and {errors[-1]:.2%} in the worst case.{noise}</p>"
     )
     text += strip(
         errors,
@@ -352,16 +342,16 @@ def graph(facts: Facts) -> str:
     return _section("graph", "The graph", text)
 
 
-def _distortion(found: Distortion) -> str:
-    parts = [f"dropping {found.edge_rate:.0%} of the edges"] * bool(found.edge_rate)
-    parts += [f"masking {found.mask_rate:.0%} of the features"] * bool(found.mask_rate)
-    who = "This run was trained while" if found.own else "Many methods perturb the graph while they learn, say by"
-    most = max(entry["quartiles"][1] for entry in found.bins) or 1.0
+def _distortion(distortion: Distortion) -> str:
+    parts = [f"dropping {distortion.edge_rate:.0%} of the edges"] * bool(distortion.edge_rate)
+    parts += [f"masking {distortion.mask_rate:.0%} of the features"] * bool(distortion.mask_rate)
+    who = "This run was trained while" if distortion.as_trained else "Many methods perturb the graph, for example by"
+    most = max(entry["quartiles"][1] for entry in distortion.bins) or 1.0
     rows = [
         Bar(entry["degree"], entry["quartiles"][1] / most, f"{entry['quartiles'][1]:.1%}", kind="plain")
-        for entry in found.bins
+        for entry in distortion.bins
     ]
-    rho = found.correlation
+    rho = distortion.correlation
     trend = (
         "It hardly depends on the degree"
         if math.isnan(rho) or abs(rho) < 0.1
@@ -372,28 +362,28 @@ def _distortion(found: Distortion) -> str:
         f"<h3>What perturbing the graph does</h3><p>{who} {' and '.join(parts)} at random. On average that does not"
         " cancel out: it moves a node's vector systematically, by the share of its length shown here. That is the"
         f" bias of the perturbation. {trend}{rank}.</p>"
-        + bars(rows, caption=f"Median bias by degree, {found.draws} draws", heads=("degree", "bias"))
+        + bars(rows, caption=f"Median bias by degree, {distortion.draws} draws", heads=("degree", "bias"))
     )
 
 
 def settings(facts: Facts) -> str:
     """What was run, with every setting and where it came from, and the versions."""
     config, metrics = facts.config, facts.metrics
-    together = metrics.get("trained_together", 1)
-    beside = f", together with {counted(together - 1, 'other run')}" if together > 1 else ""
-    memory = metrics.get("peak_memory_bytes")
+    others = metrics.trained_together - 1
+    shared = f", together with {counted(others, 'other run')}" if others > 0 else ""
+    memory = metrics.peak_memory_bytes
     pairs = [
         ("Method", f"{facts.method.title} ({config['method']})"),
         ("From", facts.method.citation()),
         ("Graph", facts.graph),
         ("Seed", str(config["seed"])),
-        ("Status", metrics["status"]),
-        ("Epochs", f"{metrics['epochs']:,}"),
-        ("Time", _duration(metrics["seconds"]) + beside),
-        ("Device", metrics["device"]),
+        ("Status", metrics.status),
+        ("Epochs", f"{metrics.epochs:,}"),
+        ("Time", duration(metrics.seconds) + shared),
+        ("Device", metrics.device),
         ("Peak memory", f"{memory / 2**20:,.0f} MiB" if memory else "not known"),
-        ("Source", metrics.get("commit") or "an installed package"),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in metrics.get("versions", {}).items())),
+        ("Source", metrics.commit or "an installed package"),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in metrics.versions.items())),
     ]
     about = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs)
     origins = config.get("origins", {})
@@ -417,10 +407,6 @@ def _section(name: str, heading: str, content: str) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def _value(value: Any) -> str:

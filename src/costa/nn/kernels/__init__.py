@@ -1,4 +1,4 @@
-"""The fused GPU forms of what :mod:`costa.nn.losses` and :mod:`costa.augment.philox` define; those are their oracles.
+"""The fused GPU forms of what :mod:`costa.nn.losses` and :mod:`costa.nn.philox` define; those are their oracles.
 
 They need Triton, which CUDA builds of PyTorch bring along. ``TRITON_INTERPRET=1`` in the environment runs them on a
 CPU, slowly, which is how they are tested without a GPU.

@@ -1,4 +1,4 @@
-"""PH and PᵀG for a P that is never stored, on the GPU: the fused form of :mod:`costa.augment.philox`.
+"""PH and PᵀG for a P that is never stored, on the GPU: the fused form of :mod:`costa.nn.philox`.
 
 Each program draws the tiles of P that it needs from (seed, row, column); the backward pass draws the same ones again.
 Dense tiles are multiplied by tensor cores, in float16 with float32 sums: a P of signs is exact there and a Gaussian one
@@ -18,8 +18,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from costa.augment.philox import log_miss
 from costa.nn.kernels import INTERPRETED
+from costa.nn.philox import log_miss
 
 PROGRAMS = 2112
 """Sums are split until there are about so many programs: sixteen for each multiprocessor of an H200, so that the last

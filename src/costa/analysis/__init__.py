@@ -1,1 +1,0 @@
-"""What augmentations do to a graph's vectors: their bias, measured, and how it goes with the nodes' degree."""

@@ -1,0 +1,33 @@
+"""``costa embed``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from costa.cli import options
+from costa.cli.console import say
+
+
+def embed(
+    run: options.Run,
+    out: Annotated[Path, typer.Option(help="File for the vectors; its name ends in .npy, .csv or .parquet.")],
+    graph: options.OptionalGraph = None,
+    edges: options.Edges = None,
+    features: options.Features = None,
+    nodes: options.Nodes = None,
+    device: options.Device = "auto",
+    data_dir: options.DataDir = None,
+) -> None:
+    """Make vectors with a trained model, for its own graph or another with the same feature columns."""
+    from costa import runs, training
+    from costa.graphs import load_graph, name_files
+
+    model = runs.load_model(run, training.resolve_device(device))
+    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir)
+    runs.check_vector_path(out)
+    z = runs.embed(model, run, data)
+    runs.write_vectors(out, z, data.get("node_ids"))
+    say(f"{out}: {z.shape[0]:,} nodes × {z.shape[1]}")

@@ -1,0 +1,64 @@
+"""Arguments and options that commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+GRAPH_HELP = "A name from `costa datasets`, a folder, or a file that holds a graph."
+
+Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=GRAPH_HELP)]
+OptionalGraph = Annotated[str | None, typer.Argument(metavar="GRAPH", help=GRAPH_HELP)]
+Edges = Annotated[
+    Path | None,
+    typer.Option("--edges", help="Instead of GRAPH, a file of edges: .csv, .tsv, .parquet, .npz or .graphml."),
+]
+Features = Annotated[
+    Path | None, typer.Option("--features", help="With --edges, the features: .npy, .npz, .csv, .tsv, .parquet.")
+]
+Nodes = Annotated[Path | None, typer.Option("--nodes", help="With --edges, the ids and labels: .csv, .tsv, .parquet.")]
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `costa train` wrote.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        help="Look for benchmark graphs here first (nothing is written); the variable COSTA_DATA does the same.",
+    ),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda; auto uses CUDA if available.")]
+Method = Annotated[str, typer.Option(help="A name from `costa methods`.")]
+
+# Options of `costa train`.
+Out = Annotated[
+    Path | None,
+    typer.Option(help="The RUN folder [default: runs/GRAPH-METHOD-SEED]; with --seeds, the folder of the RUN folders."),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Random seed [default: 0].")]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Train this many runs, with seeds 0, 1, 2 …")]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Number of epochs; overrides the settings.")]
+Preset = Annotated[
+    str,
+    typer.Option(
+        help="Settings for this dataset, if it has any: tuned (chosen by validation), strict (chosen by validation"
+        " inside one fixed fifth), paper (as published) or none."
+    ),
+]
+Config = Annotated[Path | None, typer.Option(help="A TOML file of settings, which override the preset.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="One setting, such as sketch.ratio=0.25; repeat it for several. A run prints all its settings first.",
+    ),
+]
+NoProbe = Annotated[bool, typer.Option("--no-probe", help="Do not evaluate the vectors on the graph's labels.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was interrupted.")]
+Deterministic = Annotated[
+    bool, typer.Option("--deterministic", help="Use deterministic CUDA kernels: slower, but bit-identical results.")
+]
+TensorBoard = Annotated[
+    Path | None, typer.Option(help="Also write the loss, the vectors and their health here, for TensorBoard.")
+]

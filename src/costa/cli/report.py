@@ -1,0 +1,13 @@
+"""``costa report``."""
+
+from __future__ import annotations
+
+from costa.cli import options
+from costa.cli.console import say
+
+
+def report(run: options.Run, data_dir: options.DataDir = None) -> None:
+    """Write RUN/report.html: scores, curves and a map of the nodes, in one file that works offline."""
+    from costa.report import write_report
+
+    say(f"{write_report(run, data_dir, say)}: open it in a browser")

@@ -1,0 +1,52 @@
+"""``costa train``."""
+
+from __future__ import annotations
+
+from costa.cli import options
+from costa.cli.console import say
+from costa.errors import InputError
+
+
+def train(
+    graph: options.OptionalGraph = None,
+    edges: options.Edges = None,
+    features: options.Features = None,
+    nodes: options.Nodes = None,
+    method: options.Method = "costa-sv",
+    out: options.Out = None,
+    seed: options.Seed = None,
+    seeds: options.Seeds = None,
+    epochs: options.Epochs = None,
+    device: options.Device = "auto",
+    preset: options.Preset = "tuned",
+    config: options.Config = None,
+    set_: options.Set = None,
+    data_dir: options.DataDir = None,
+    no_probe: options.NoProbe = False,
+    resume: options.Resume = False,
+    deterministic: options.Deterministic = False,
+    tensorboard: options.TensorBoard = None,
+) -> None:
+    """Learn vectors for the nodes of a graph, write a RUN folder and, if there are labels, evaluate the vectors."""
+    if seed is not None and seeds is not None:
+        raise InputError("--seed and --seeds were both given; choose one run or several.")
+    from costa import runs, settings, training
+    from costa.cli.runs import execute, print_settings
+    from costa.graphs import load_graph, name_files
+    from costa.methods import get_method
+    from costa.report import tensorboard as board
+    from costa.settings import presets
+
+    chosen, where = get_method(method), training.resolve_device(device)
+    if deterministic:
+        training.make_deterministic()
+    spec = name_files(graph, edges, features, nodes)
+    data = load_graph(spec, data_dir=data_dir)
+    given, named = settings.parse_assignments(set_ or []), {"given_by": "--set", "epochs_by": "--epochs"}
+    resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs, **named)
+    job = runs.Job(data, spec, method, resolved, where, probe=not no_probe, resume=resume, announce=say)
+    folders = runs.claim_folders(job, range(seeds) if seeds else [seed or 0], out, several=seeds is not None)
+    if tensorboard is not None:
+        board.check()
+    print_settings(job)
+    execute(job, folders, out, data_dir, after=lambda run: board.write(run, tensorboard, data) if tensorboard else None)

@@ -1,0 +1,85 @@
+"""What the baselines of :mod:`costa.methods.baselines` reach: computed once per graph and protocol, then cached."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import platformdirs
+import torch
+from torch_geometric.data import Data
+
+from costa import settings, training
+from costa.evaluate.clustering import cluster
+from costa.evaluate.probe import linear_probe
+from costa.methods import get_method
+from costa.writing import replacing
+
+BASELINES = {"raw": "raw features", "diffused": "diffused features", "untrained": "the untrained network"}
+"""The methods, and what each is called in a sentence."""
+VERSION = 6
+"""Raised whenever the scores change: with the baselines' settings, the probe or the clustering."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a baseline reaches: mean accuracy over the splits, and NMI of k-means."""
+
+    accuracy: float
+    nmi: float
+
+
+def baseline_scores(
+    graph: Data,
+    protocol: str,
+    repeats: int,
+    device: torch.device | None = None,
+    announce: Callable[[str], None] = lambda text: None,
+) -> dict[str, Baseline]:
+    """The scores of each baseline, with seed 0.
+
+    The baselines take the settings chosen from the graph, never a preset: they are the same for every method.
+
+    Args:
+        graph: A graph with labels.
+        protocol: A name in :data:`costa.evaluate.protocols.PROTOCOLS`.
+        repeats: Number of splits.
+        device: Device of the probe.
+        announce: Called with a line if the scores must be computed; wide features take minutes on a CPU.
+    """
+    path = Path(platformdirs.user_cache_dir("costa")) / "floors" / f"{_key(graph, protocol, repeats)}.json"
+    # A cache that cannot be read or written must not stop a run.
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return {name: Baseline(**score) for name, score in json.loads(path.read_text()).items()}
+    announce(f"Evaluating {', '.join(BASELINES.values())} on {graph.name} ({protocol}), once for this graph …")
+    scores = {name: _score(name, graph, protocol, repeats, device) for name in BASELINES}
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps({name: asdict(score) for name, score in scores.items()}))
+    return scores
+
+
+def _score(name: str, graph: Data, protocol: str, repeats: int, device: torch.device | None) -> Baseline:
+    method = get_method(name)
+    merged: Any = settings.merge(method.Settings, [("graph", method.choose(graph))])[0]
+    _, _, z = training.train_and_embed(method, merged, graph, device=torch.device("cpu"))
+    result = linear_probe(z, graph.y, protocol, repeats=repeats, masks=graph, device=device)
+    return Baseline(result.accuracy.mean, cluster(z, graph.y).nmi)
+
+
+def _key(graph: Data, protocol: str, repeats: int) -> str:
+    digest = hashlib.blake2b(f"{VERSION} {protocol} {repeats}".encode(), digest_size=16)
+    for name in ("x", "edge_index", "edge_weight", "y"):
+        value = graph.get(name)
+        if value is not None:
+            array = np.ascontiguousarray(value.numpy())
+            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(array.data)
+    return digest.hexdigest()

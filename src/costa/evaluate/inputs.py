@@ -1,0 +1,66 @@
+"""Check labels and vectors for the probe and the clustering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from costa.errors import InputError
+from costa.graphs.labels import classes_of
+
+
+def class_codes(label: Tensor) -> Tensor:
+    """The labels as 0 … K − 1; −1 for an unlabelled node."""
+    return torch.searchsorted(classes_of(label), label).masked_fill(label < 0, -1)
+
+
+def checked_labels(y: Tensor | np.ndarray | None) -> Tensor:
+    """The labels as a checked integer tensor on the CPU."""
+    if y is None:
+        raise InputError("the graph has no labels (y is None), so there is nothing to score embeddings against.")
+    label = y.detach().cpu() if isinstance(y, Tensor) else torch.tensor(np.asarray(y))
+    if label.dim() != 1 or label.is_floating_point():
+        kind = str(label.dtype).removeprefix("torch.")
+        raise InputError(f"the labels must be one integer per node, not {kind} of shape {tuple(label.shape)}.")
+    label = label.long()
+    count = len(classes_of(label))
+    if count < 2:
+        raise InputError(
+            "the graph has no labels, so there is nothing to score embeddings against."
+            if count == 0
+            else "all labelled nodes are of one class, so there is nothing to predict; label nodes of another class."
+        )
+    return label
+
+
+def stacked_rows(
+    zs: Sequence[Tensor | np.ndarray] | Tensor | np.ndarray, nodes: int, device: torch.device | str | None
+) -> Tensor:
+    """The embeddings as :func:`unit_rows` makes them, S × n × d."""
+    embeddings = [unit_rows(z, nodes, device) for z in zs]
+    if len(widths := {x.shape[1] for x in embeddings}) != 1:
+        given = " and ".join(str(width) for width in sorted(widths)) or "none"
+        raise InputError(f"embeddings probed together must have one width, not {given}; probe them separately.")
+    return torch.stack(embeddings)
+
+
+def unit_rows(z: Tensor | np.ndarray, nodes: int, device: torch.device | str | None) -> Tensor:
+    """The embeddings, checked, with rows of length one (zero rows stay zero)."""
+    x = z.detach() if isinstance(z, Tensor) else torch.tensor(np.asarray(z))
+    if x.dim() != 2 or len(x) != nodes or x.shape[1] == 0:
+        raise InputError(f"the embeddings must be {nodes} × d, a row for each label, not of shape {tuple(x.shape)}.")
+    if device is not None and torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise InputError("the probe was asked to run on CUDA, which this machine does not have; use device='cpu'.")
+    x = x.to(x.device if device is None else device)
+    x = x if x.dtype == torch.float64 else x.float()
+    if not (finite := x.isfinite().all(1)).all():
+        row = int((~finite).nonzero()[0])
+        raise InputError(f"the embeddings are not finite, first in row {row}; the model that made them has diverged.")
+    # Scaling by the largest entry first keeps the squares of very large and very small rows in range.
+    largest = x.abs().amax(1, keepdim=True)
+    x = x / largest.where(largest > 0, 1.0)
+    length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+    return x / length.where(length > 0, 1.0)

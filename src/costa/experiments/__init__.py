@@ -1,1 +1,0 @@
-"""The paper's tables and figures, the settings behind them, and the store of results."""

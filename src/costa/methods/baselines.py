@@ -1,0 +1,112 @@
+"""The baselines of every table: raw features, features averaged along the edges, an encoder that was never trained.
+
+A random two-layer GCN is a strong embedding; a method that does not beat it has learned nothing. If neighbours are
+alike, averaging the features over them is another, without any weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from costa import settings
+from costa.methods.base import Method
+from costa.methods.building import build_encoder
+from costa.methods.encoding import EncoderMethod
+from costa.nn import Adjacency, FeatureScaling
+from costa.nn.encoders import diffuse
+
+
+@dataclass(frozen=True)
+class RawSettings:
+    """Settings of ``raw``."""
+
+    features: settings.Features = field(default_factory=settings.Features)
+
+
+@dataclass(frozen=True)
+class DiffusedSettings:
+    """Settings of ``diffused``."""
+
+    features: settings.Features = field(default_factory=settings.Features)
+    encoder: settings.StepsAlone = field(default_factory=settings.StepsAlone)
+
+
+@dataclass(frozen=True)
+class UntrainedSettings:
+    """Settings of ``untrained``."""
+
+    features: settings.Features = field(default_factory=settings.Features)
+    encoder: settings.Encoder = field(default_factory=partial(settings.Encoder, width=512))
+
+
+class Raw(Method):
+    """The features themselves: Z = X, scaled."""
+
+    name = "raw"
+    title = "Raw features"
+    paper = "a baseline: the features without the graph"
+    random = False
+    Settings: ClassVar[type] = RawSettings
+
+    def __init__(self, scaling: FeatureScaling) -> None:
+        super().__init__()
+        self.scaling = scaling
+
+    @classmethod
+    def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Raw:
+        """The feature scaling; nothing is random."""
+        return cls(FeatureScaling(settings.features.scaling, in_features))
+
+    def fit(self, graph: Data) -> None:
+        """Learn the feature scaling."""
+        self.scaling.fit(graph.x)
+
+    def embed(self, graph: Data) -> Tensor:
+        """X, scaled."""
+        x: Tensor = self.scaling(graph.x)
+        return x
+
+
+class Diffused(Raw):
+    """Z = X, scaled, after K steps of personalised PageRank (:func:`costa.nn.encoders.diffuse`)."""
+
+    name = "diffused"
+    title = "Diffused features"
+    paper = "a baseline: the features averaged along the edges"
+    Settings = DiffusedSettings
+
+    def __init__(self, scaling: FeatureScaling, steps: int, teleport: float) -> None:
+        super().__init__(scaling)
+        self.steps, self.teleport = steps, teleport
+
+    @classmethod
+    def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Diffused:
+        """The feature scaling, and the steps; nothing is random."""
+        encoder = settings.encoder
+        return cls(FeatureScaling(settings.features.scaling, in_features), encoder.steps, encoder.teleport)
+
+    def embed(self, graph: Data) -> Tensor:
+        """X, scaled and diffused."""
+        adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
+        return diffuse(super().embed(graph).float(), adjacency, self.steps, self.teleport)
+
+
+class Untrained(EncoderMethod):
+    """H = f(X, A) with random weights."""
+
+    name = "untrained"
+    title = "Untrained GCN"
+    paper = "a baseline: the encoder with random weights"
+    Settings = UntrainedSettings
+
+    @classmethod
+    def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Untrained:
+        """The encoder with random weights."""
+        encoder = build_encoder(settings.encoder, in_features, generator)
+        return cls(encoder, FeatureScaling(settings.features.scaling, in_features))

@@ -1,0 +1,43 @@
+"""The RUN folder: what ``costa train`` writes, and what the other commands read.
+
+``files`` reads and writes its files, ``folder`` checks that a run may use it, ``execution`` trains one seed and
+``several`` several, ``evaluation`` and ``metrics`` score the vectors, ``models`` and ``saving`` store the model,
+``vectors`` stores the vectors, and ``provenance`` says where a number comes from.
+"""
+
+from costa.runs.evaluation import REPEATS, add_probe, probe_graph
+from costa.runs.execution import execute
+from costa.runs.files import CONFIG, MODEL, read_config
+from costa.runs.folder import claim_folders, load_run_graph
+from costa.runs.jobs import DEFAULT_PROTOCOLS, Job
+from costa.runs.metrics import Metrics, pair_scores, read_metrics
+from costa.runs.models import embed, load_model, read_settings, rebuild
+from costa.runs.provenance import commit, reset_peak_memory, versions
+from costa.runs.vectors import check_vector_path, load_embeddings, write_vectors
+
+__all__ = [
+    "CONFIG",
+    "DEFAULT_PROTOCOLS",
+    "MODEL",
+    "REPEATS",
+    "Job",
+    "Metrics",
+    "add_probe",
+    "check_vector_path",
+    "claim_folders",
+    "commit",
+    "embed",
+    "execute",
+    "load_embeddings",
+    "load_model",
+    "load_run_graph",
+    "pair_scores",
+    "probe_graph",
+    "read_config",
+    "read_metrics",
+    "read_settings",
+    "rebuild",
+    "reset_peak_memory",
+    "versions",
+    "write_vectors",
+]

@@ -1,0 +1,164 @@
+"""Train, embed and evaluate one seed, and write its RUN folder."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from costa import settings, training
+from costa.evaluate import health
+from costa.methods import get_method
+from costa.methods.base import Method
+from costa.runs.evaluation import evaluate_all
+from costa.runs.files import CONFIG, EMBEDDINGS, SCHEMA, write_json
+from costa.runs.folder import check_same_nodes, check_same_settings, has_ended, nodes_digest
+from costa.runs.jobs import Job
+from costa.runs.metrics import Metrics, read_metrics, write_metrics
+from costa.runs.models import save_state
+from costa.runs.provenance import commit, peak_memory, reset_peak_memory, versions
+from costa.runs.vectors import table_name, write_vectors
+
+
+def execute(
+    job: Job,
+    folder: Path,
+    seed: int,
+    *,
+    interruptible: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
+    report: training.Report | None = None,
+) -> Metrics:
+    """Train, embed and evaluate one seed; write the RUN folder; return its metrics.
+
+    The model and the vectors are on disk before they are evaluated, and the checkpoint is removed last, so ``resume``
+    works after any interruption.
+
+    Args:
+        job: What to train.
+        folder: The RUN folder, accepted by :func:`costa.runs.folder.claim`.
+        seed: Random seed.
+        interruptible: Whether the first Ctrl-C ends training after the current epoch and keeps the results.
+        should_stop: Another condition that ends training in the same way.
+        report: Called with the progress.
+    """
+    ended = start_run(job, folder, seed)
+    if ended is not None:
+        return evaluate_all(job, [folder], [ended])[0]
+    reset_peak_memory(job.device)
+    with empty_on_failure(job, [folder]):
+        method = training.build(get_method(job.method), job.resolved.values, job.graph, seed, job.device)
+        # a method without epochs is interrupted at once
+        waits = interruptible and job.train is not None
+        with training.stop_on_interrupt() if waits else contextlib.nullcontext(lambda: False) as interrupted:
+            outcome = training.train(
+                method,
+                job.graph,
+                job.train,
+                folder=folder,
+                resume=job.resume,
+                report=report,
+                should_stop=lambda: interrupted() or should_stop(),
+            )
+    z, seconds = timed_embed(method, job.graph)
+    metrics = write_run(job, folder, seed, outcome, z, method.state_dict(), embed_seconds=seconds)
+    return evaluate_all(job, [folder], [metrics])[0]
+
+
+def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
+    """Write ``config.json``; if a resumed run has already ended, return its metrics instead."""
+    flat = settings.flatten(job.resolved.values)
+    if job.resume and (folder / CONFIG).exists():
+        check_same_nodes(folder, job.graph)
+        check_same_settings(folder, flat)
+        if has_ended(folder):
+            return read_metrics(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    where = job.spec if job.graph.get("node_ids") is None else str(Path(job.spec).resolve())
+    config = {
+        "schema": SCHEMA,
+        "method": job.method,
+        "graph": where,
+        "dataset": job.graph.name,
+        "seed": seed,
+        "in_features": job.graph.num_features,
+        "nodes": nodes_digest(job.graph),
+        "settings": flat,
+        "origins": job.resolved.origins,
+    }
+    write_json(folder / CONFIG, config)
+    return None
+
+
+@contextlib.contextmanager
+def empty_on_failure(job: Job, folders: Sequence[Path]) -> Iterator[None]:
+    """Remove the folders of runs that fail before they have trained, so that they do not block the next try."""
+    try:
+        yield
+    except Exception:
+        for folder in folders if not job.resume else []:
+            if not {file.name for file in folder.iterdir()} - {CONFIG, training.LOG}:
+                for name in (CONFIG, training.LOG):
+                    (folder / name).unlink(missing_ok=True)
+                folder.rmdir()
+        raise
+
+
+def timed_embed(method: Method, graph: Data) -> tuple[torch.Tensor, float]:
+    """Z on the CPU, and the seconds that it took."""
+    began = time.perf_counter()
+    return method.embed(graph).float().cpu(), time.perf_counter() - began
+
+
+def write_run(
+    job: Job,
+    folder: Path,
+    seed: int,
+    outcome: training.Outcome,
+    z: torch.Tensor,
+    state: dict[str, torch.Tensor],
+    *,
+    embed_seconds: float,
+    together: int = 1,
+) -> Metrics:
+    """Write the model, the vectors and the metrics of a run; return the metrics, which have no scores yet.
+
+    Args:
+        job: What was trained.
+        folder: The RUN folder, from :func:`start_run`.
+        seed: The run's random seed.
+        outcome: How training ended.
+        z: The vectors, on the CPU.
+        state: The weights.
+        embed_seconds: Seconds that embedding took.
+        together: Number of runs that share the seconds and the memory.
+    """
+    save_state(folder, state)
+    np.save(folder / EMBEDDINGS, z.numpy())
+    if job.graph.get("node_ids") is not None:
+        write_vectors(folder / table_name(), z.numpy(), job.graph.node_ids)
+    status = health.status(z)
+    metrics = Metrics(
+        method=job.method,
+        dataset=job.graph.name,
+        seed=seed,
+        status=status if status == "diverged" or outcome.status == "ok" else outcome.status,
+        epochs=outcome.epochs,
+        seconds=outcome.seconds,
+        embed_seconds=embed_seconds,
+        trained_together=together,
+        peak_memory_bytes=peak_memory(job.device),
+        device=torch.cuda.get_device_name(job.device) if job.device.type == "cuda" else "cpu",
+        commit=commit(),
+        versions=versions(),
+        health=health.measure(z, job.device),
+    )
+    write_metrics(folder, metrics)
+    if outcome.status != "interrupted":
+        (folder / training.CHECKPOINT).unlink(missing_ok=True)
+    return metrics

@@ -1,0 +1,120 @@
+"""Check whether a run may use a folder, and what the folder holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from costa import settings
+from costa.errors import InputError
+from costa.graphs import load_graph, named_files
+from costa.methods import get_method
+from costa.runs.files import CONFIG, METRICS, read_config
+from costa.runs.jobs import Job
+from costa.runs.metrics import read_metrics
+
+
+def claim(folder: Path, method: str, graph: Data, seed: int, *, resume: bool, fresh_is_fine: bool = False) -> None:
+    """Refuse a folder that holds something else; nothing is written yet.
+
+    Args:
+        folder: The RUN folder.
+        method: The run's method.
+        graph: The run's graph.
+        seed: The run's random seed.
+        resume: Whether to continue the run in the folder.
+        fresh_is_fine: With ``resume``, whether a run that never started may start now.
+    """
+    if (folder / CONFIG).exists():
+        config = read_config(folder)
+        what = f"{config['method']} on {config['dataset']}, seed {config['seed']}"
+        if (config["method"], config["dataset"], config["seed"]) != (method, graph.name, seed):
+            raise InputError(f"{folder} already holds another run ({what}); choose another --out.")
+        if not resume:
+            remedy = "choose another --out, or continue it with --resume"
+            if has_ended(folder):
+                remedy = f"it has ended and `costa report {folder}` shows it; to train again choose another --out"
+            raise InputError(f"{folder} already holds this run ({what}); {remedy}.")
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} exists and is not a run of costa; choose another --out.")
+    elif resume and not fresh_is_fine:
+        raise InputError(f"there is no run to resume in {folder}; train without --resume first.")
+
+
+def has_ended(folder: Path) -> bool:
+    """Whether the folder holds a run that needs no more training."""
+    return (folder / METRICS).exists() and read_metrics(folder).status != "interrupted"
+
+
+def check_same_settings(folder: Path, flat: dict[str, Any]) -> None:
+    """Refuse to resume a run with other settings than it started with.
+
+    Only the number of epochs may change, if the run has not ended and its epochs do not depend on that number.
+    """
+    config = read_config(folder)
+    free = set() if has_ended(folder) or get_method(config["method"]).scheduled else {"train.epochs"}
+    unknown = [key for key in flat if key not in config["settings"]]
+    if unknown and not has_ended(folder):
+        raise InputError(
+            f"the run in {folder} was started by an earlier version, which did not have {unknown[0]} and drew other"
+            " random numbers; train again into another --out."
+        )
+    # an ended run used the default of a setting that did not exist yet
+    original = json.loads(json.dumps(settings.flatten(get_method(config["method"]).Settings()))) | config["settings"]
+    for key, value in json.loads(json.dumps(flat)).items():
+        if key not in free and original.get(key) != value:
+            raise InputError(
+                f"the run in {folder} started with {key} = {original.get(key)}, not {value}; resume it with its own"
+                " settings, or train again into another --out."
+            )
+
+
+def load_run_graph(folder: Path, data_dir: Path | None) -> Data:
+    """The graph that a run was trained on."""
+    where = read_config(folder)["graph"]
+    files = named_files(where) if os.path.isabs(where) else ()
+    missing = [file for file in files if file and not Path(file).exists()]
+    if missing:
+        raise InputError(f"the run in {folder} was trained on {missing[0]}, which no longer exists; put it back.")
+    graph = load_graph(where, data_dir=data_dir)
+    check_same_nodes(folder, graph)
+    return graph
+
+
+def nodes_digest(graph: Data) -> str | None:
+    """A digest of the node ids in their order; None if the nodes have no ids."""
+    ids = graph.get("node_ids")
+    return None if ids is None else hashlib.sha256(json.dumps([str(node) for node in ids]).encode()).hexdigest()
+
+
+def check_same_nodes(folder: Path, graph: Data) -> None:
+    """Refuse other nodes than the run's, or another order: labels and ids would belong to other vectors."""
+    digest = read_config(folder).get("nodes")
+    if digest is not None and digest != nodes_digest(graph):
+        raise InputError(
+            f"{graph.name} has other nodes, or the same in another order, than when {folder} was trained; restore them,"
+            " or train again into another --out."
+        )
+
+
+def claim_folders(job: Job, seeds: Sequence[int], out: Path | None, *, several: bool) -> dict[int, Path]:
+    """The RUN folder of each seed, each accepted by :func:`claim`.
+
+    Args:
+        job: What to train.
+        seeds: Random seeds.
+        out: The user's --out; ``runs/GRAPH-METHOD-SEED`` by default.
+        several: Whether ``out`` is the folder that holds the runs, not a run itself.
+    """
+    folders = {}
+    for seed in seeds:
+        name = f"{job.graph.name}-{job.method}-{seed}"
+        folders[seed] = Path("runs") / name if out is None else out / name if several else out
+        claim(folders[seed], job.method, job.graph, seed, resume=job.resume, fresh_is_fine=several)
+    return folders

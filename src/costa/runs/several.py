@@ -1,0 +1,189 @@
+"""Several seeds of one job: in parallel on a GPU, in processes on a CPU; evaluated together.
+
+A small graph leaves most of a GPU unused, so all seeds are trained together (:func:`costa.training.train_together`).
+If they do not fit into memory together, fewer are.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from costa import training
+from costa.errors import is_out_of_memory
+from costa.evaluate.baselines import BASELINES
+from costa.graphs import load_graph
+from costa.methods import get_method
+from costa.methods.base import GradientMethod
+from costa.runs.evaluation import evaluate_all
+from costa.runs.execution import empty_on_failure, start_run, timed_embed, write_run
+from costa.runs.execution import execute as execute_one
+from costa.runs.folder import has_ended
+from costa.runs.jobs import Job
+from costa.runs.metrics import Metrics
+from costa.runs.provenance import reset_peak_memory
+from costa.settings.presets import Resolved
+
+
+def execute(
+    job: Job, folders: Mapping[int, Path], data_dir: Path | None, *, report: training.Report | None = None
+) -> Iterator[Metrics]:
+    """Train, embed and evaluate all seeds; yield the metrics of each.
+
+    Seeds that are trained together are yielded together; resumed seeds are grouped by their progress. The first Ctrl-C
+    ends training after the current epoch and keeps the results; seeds that had not started yield nothing.
+
+    Args:
+        job: What to train.
+        folders: The RUN folder of each seed, from :func:`costa.runs.claim_folders`.
+        data_dir: The folder of benchmark graphs, for the processes.
+        report: Called with the progress, unless the seeds train in processes.
+    """
+    if in_processes(job, folders):
+        yield from _in_processes(job, folders, data_dir)
+    elif job.device.type == "cuda" and len(folders) > 1:
+        yield from _side_by_side(job, dict(folders), report)
+    else:
+        yield from _one_by_one(job, folders, report)
+
+
+def in_processes(job: Job, folders: Mapping[int, Path]) -> bool:
+    """Whether each seed is trained in its own process, which reports no progress.
+
+    A baseline takes less time than starting a process.
+    """
+    return job.device.type == "cpu" and job.method not in BASELINES and len(folders) > 1 and cores() > 1
+
+
+def _one_by_one(job: Job, folders: Mapping[int, Path], report: training.Report | None) -> Iterator[Metrics]:
+    for seed, folder in folders.items():
+        metrics = execute_one(job, folder, seed, interruptible=True, report=report)
+        yield metrics
+        if metrics.status == "interrupted":
+            return
+
+
+def _side_by_side(job: Job, folders: dict[int, Path], report: training.Report | None) -> Iterator[Metrics]:
+    """Train groups of seeds that have made the same progress and fit into memory together."""
+    at_once = len(folders)
+    while folders:
+        first = _progress(job, next(iter(folders.values())))
+        group = {seed: folder for seed, folder in folders.items() if _progress(job, folder) == first}
+        group = dict(list(group.items())[:at_once])
+        try:
+            trained = _together(job, group, report)
+        except RuntimeError as problem:
+            if len(group) == 1 or not is_out_of_memory(problem):
+                raise
+            trained = []
+        if trained is None:
+            yield from _one_by_one(job, folders, report)
+            return
+        if not trained:
+            # here, because inside `except` the traceback still holds the memory
+            torch.cuda.empty_cache()
+            at_once = len(group) // 2
+            continue
+        yield from _evaluate(job, group, trained)
+        if any(metrics.status == "interrupted" for metrics in trained):
+            return
+        folders = {seed: folder for seed, folder in folders.items() if seed not in group}
+
+
+def _progress(job: Job, folder: Path) -> int:
+    """Number of epochs that a run has trained; −1 if it has ended."""
+    if not job.resume:
+        return 0
+    return -1 if has_ended(folder) else training.read_progress(folder) or 0
+
+
+def _together(job: Job, folders: dict[int, Path], report: training.Report | None) -> list[Metrics] | None:
+    """Train these seeds in parallel, unless they have ended; None if the method does not support that."""
+    places = list(folders.values())
+    ended = [start_run(job, folder, seed) for seed, folder in folders.items()]
+    if all(metrics is not None for metrics in ended):
+        return [metrics for metrics in ended if metrics is not None]
+    reset_peak_memory(job.device)
+    with empty_on_failure(job, places):
+        chosen, values = get_method(job.method), job.resolved.values
+        built = [training.build(chosen, values, job.graph, seed, job.device) for seed in folders]
+        methods = [method for method in built if isinstance(method, GradientMethod) and method.capturable]
+        if not methods or job.train is None:
+            return None
+        with training.stop_on_interrupt() as should_stop:
+            outcomes = training.train_together(
+                methods, job.graph, job.train, folders=places, resume=job.resume, report=report, should_stop=should_stop
+            )
+    metrics = []
+    for (seed, folder), method, outcome in zip(folders.items(), methods, outcomes, strict=True):
+        z, seconds = timed_embed(method, job.graph)
+        state = method.state_dict()
+        metrics.append(write_run(job, folder, seed, outcome, z, state, embed_seconds=seconds, together=len(places)))
+    return metrics
+
+
+def _evaluate(job: Job, folders: Mapping[int, Path], trained: Sequence[Metrics]) -> Sequence[Metrics]:
+    return evaluate_all(job, [folders[metrics.seed] for metrics in trained], trained)
+
+
+def _in_processes(job: Job, folders: Mapping[int, Path], data_dir: Path | None) -> Sequence[Metrics]:
+    """Train in as many processes as there are cores, then evaluate in this one.
+
+    The processes share the cores: on one small graph two threads are far from twice as fast as one.
+    """
+    import joblib
+
+    workers = min(len(folders), cores())
+    trained = []
+    with tempfile.TemporaryDirectory() as folder_of_stop:
+        stop = Path(folder_of_stop) / "stop"
+        # each process reads the graph again, which is faster than sending it
+        work = (job.spec, data_dir, job.method, job.resolved, job.resume, stop)
+        tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
+        threads = max(1, cores() // workers)
+        with (
+            training.stop_on_interrupt(then=stop.touch) as interrupted,
+            joblib.parallel_config(backend="loky", inner_max_num_threads=threads),
+        ):
+            try:
+                for metrics in joblib.Parallel(n_jobs=workers, return_as="generator")(tasks):
+                    if metrics is not None:
+                        trained.append(metrics)
+                        # a method without a loss has no epochs
+                        done = f"{metrics.epochs} epochs" if metrics.epochs else "done"
+                        took = f"{done} in {metrics.seconds:.1f} s"
+                        job.announce(f"seed {metrics.seed}: {took}")
+            except Exception:
+                # A terminal sends Ctrl-C to every process; one that is still starting breaks the pool.
+                if interrupted():
+                    raise KeyboardInterrupt from None
+                raise
+    return _evaluate(job, folders, trained)
+
+
+def _train_here(
+    spec: str,
+    data_dir: Path | None,
+    method: str,
+    resolved: Resolved,
+    resume: bool,
+    stop: Path,
+    seed: int,
+    folder: Path,
+) -> Metrics | None:
+    """Train one seed in this process; None if the stop file already exists."""
+    if stop.exists():
+        return None
+    graph = load_graph(spec, data_dir=data_dir)
+    job = Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, resume=resume)
+    return execute_one(job, folder, seed, interruptible=True, should_stop=stop.exists)
+
+
+def cores() -> int:
+    """Number of cores that this process may use, within a container's quota."""
+    import joblib
+
+    return int(joblib.cpu_count())

@@ -1,0 +1,54 @@
+"""Why each setting that was chosen from a graph, or tuned on it, has its value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_geometric.data import Data
+
+from costa.settings.layers import flatten
+from costa.settings.presets import Resolved
+
+SCALINGS = {
+    "none": "every feature lies within 0 and 1",
+    "rows": "the features are counts: 0 or more, beyond 1, most of them 0",
+    "standard": "the features are measurements, each on a scale of its own",
+}
+
+
+def explain(resolved: Resolved, graph: Data) -> list[str]:
+    """One line for each choice, with its reason; no choice uses labels.
+
+    >>> from dataclasses import make_dataclass
+    >>> from costa.settings import Features, merge
+    >>> Raw = make_dataclass("Raw", [("features", Features, Features())], frozen=True)
+    >>> explain(Resolved(*merge(Raw, [("graph", {"features.scaling": "none"})])), Data())
+    ['features.scaling = none: every feature lies within 0 and 1']
+    """
+    values = flatten(resolved.values)
+    tuned = [f"{key} = {_show(values[key])}" for key, origin in resolved.origins.items() if origin == "preset tuned"]
+    return from_graph(resolved, graph) + ([f"{', '.join(tuned)}: tuned on {graph.name}"] if tuned else [])
+
+
+def from_graph(resolved: Resolved, graph: Data) -> list[str]:
+    """The lines for settings chosen from the graph, without those for a tuned preset."""
+    values = flatten(resolved.values)
+    return [
+        f"{key} = {_show(values[key])}: {_why(key, values[key], graph)}"
+        for key, origin in resolved.origins.items()
+        if origin == "graph"
+    ]
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " and ".join(map(str, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _why(key: str, value: Any, graph: Data) -> str:
+    if key == "features.scaling":
+        return SCALINGS[value]
+    if key == "sketch.ratio":
+        return f"{graph.num_nodes:,} nodes, and the sketch has at most {round(value * graph.num_nodes):,} rows"
+    return "chosen from the graph"

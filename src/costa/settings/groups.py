@@ -1,0 +1,299 @@
+"""Groups of settings: frozen dataclasses that check the ranges of their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from costa.errors import InputError
+
+
+def _require(ok: bool, key: str, value: object, rule: str) -> None:
+    if not ok:
+        raise InputError(f"{key} = {value!r} is out of range: {rule}.")
+
+
+@dataclass(frozen=True)
+class Features:
+    """What is done to the node features before the encoder sees them."""
+
+    scaling: Literal["auto", "none", "rows", "standard"] = "auto"
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The GCN, with two layers in the paper. ``hidden`` is the width of all layers but the last; 0 means ``width``.
+
+    ``steps`` of personalised PageRank with restart probability ``teleport`` follow; the paper has none. With
+    ``kind = "appnp"`` only these steps use the edges: the layers see each node alone.
+    """
+
+    kind: Literal["gcn", "appnp"] = "gcn"
+    width: int = 256
+    hidden: int = 0
+    layers: int = 2
+    activation: Literal["relu", "elu", "prelu", "rrelu"] = "relu"
+    norm: Literal["none", "batch"] = "none"
+    steps: int = 0
+    teleport: float = 0.1
+
+    def __post_init__(self) -> None:
+        _require(self.width >= 1, "encoder.width", self.width, "at least 1")
+        _require(self.steps >= 0, "encoder.steps", self.steps, "at least 0")
+        rule = "at least 1 if encoder.kind = 'appnp', whose layers see no edges"
+        _require(self.kind == "gcn" or self.steps >= 1, "encoder.steps", self.steps, rule)
+        _require(0 < self.teleport < 1, "encoder.teleport", self.teleport, "above 0 and below 1")
+        _require(self.hidden >= 0, "encoder.hidden", self.hidden, "at least 1, or 0 for the same as encoder.width")
+        _require(self.layers >= 1, "encoder.layers", self.layers, "at least 1")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Output width of each layer.
+
+        >>> Encoder(width=64, hidden=128, layers=3).widths
+        (128, 128, 64)
+        """
+        return (*[self.hidden or self.width] * (self.layers - 1), self.width)
+
+
+@dataclass(frozen=True)
+class StepsAlone:
+    """Personalised PageRank without layers, with the published K and α (Gasteiger et al., 2019)."""
+
+    steps: int = 10
+    teleport: float = 0.1
+
+    def __post_init__(self) -> None:
+        Encoder(steps=self.steps, teleport=self.teleport)  # checks their ranges
+
+
+@dataclass(frozen=True)
+class OneLayer:
+    """A GCN of one layer."""
+
+    width: int = 512
+    activation: Literal["relu", "elu", "prelu", "rrelu"] = "prelu"
+    norm: Literal["none", "batch"] = "none"
+
+    def __post_init__(self) -> None:
+        Encoder(width=self.width)  # checks the width's range
+
+
+@dataclass(frozen=True)
+class EqualLayers(OneLayer):
+    """A GCN whose ``layers`` all have the same width."""
+
+    layers: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require(self.layers >= 1, "encoder.layers", self.layers, "at least 1")
+
+
+@dataclass(frozen=True)
+class Head:
+    """The projection head θ, one hidden layer. ``width`` 0 means no head: Z = H̃."""
+
+    width: int = 256
+    activation: Literal["relu", "elu", "prelu"] = "elu"
+
+    def __post_init__(self) -> None:
+        _require(self.width >= 0, "head.width", self.width, "at least 1, or 0 for no head")
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """H̃ = PH + E. ``k`` is the number of rows, or 0 for ``ratio`` · n; only ``sparse`` uses ``density``.
+
+    ``kind = "none"`` removes the sketch: every node is its own row (an ablation of the paper).
+    """
+
+    kind: Literal["gaussian", "rademacher", "sparse", "countsketch", "selection", "svd", "noise", "none"] = "gaussian"
+    ratio: float = 0.5
+    k: int = 0
+    density: float = 0.01
+    noise_std: float = 0.0
+    fixed: bool = False
+    center: bool = True
+    scaling: Literal["unbiased", "printed"] = "unbiased"
+
+    def __post_init__(self) -> None:
+        _require(0 < self.ratio <= 100, "sketch.ratio", self.ratio, "above 0 and at most 100 (above 1 upsamples)")
+        _require(self.k >= 0, "sketch.k", self.k, "at least 1 row, or 0 to use sketch.ratio")
+        _require(0 < self.density <= 1, "sketch.density", self.density, "above 0 and at most 1")
+        _require(self.noise_std >= 0, "sketch.noise_std", self.noise_std, "0 or more")
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Graph augmentation; one rate for all views, or one for each (``0.2,0.4``).
+
+    With a centrality, central edges and features are dropped less often, and the rates are mean probabilities.
+    """
+
+    edges: Literal["drop", "permute"] = "drop"
+    edge_rate: tuple[float, ...] = (0.0,)
+    mask_rate: tuple[float, ...] = (0.0,)
+    centrality: Literal["none", "degree", "pagerank", "eigenvector"] = "none"
+
+    def __post_init__(self) -> None:
+        for name in ("edge_rate", "mask_rate"):
+            rates = getattr(self, name)
+            _require(len(rates) in (1, 2), f"augment.{name}", rates, "one rate, or one for each of two views")
+            for rate in rates:
+                _require(0 <= rate < 1, f"augment.{name}", rate, "at least 0 and below 1")
+        if self.centrality != "none" and self.edges == "permute":
+            raise InputError(
+                "augment.centrality does not apply to augment.edges = permute; leave it out or set edges to drop."
+            )
+
+    @property
+    def rewires(self) -> bool:
+        """Whether edges are replaced, so that Â has a new sparsity pattern in every epoch."""
+        return self.edges == "permute" and any(self.edge_rate)
+
+
+@dataclass(frozen=True)
+class AdaptiveAugment(Augment):
+    """Augmentation that drops edges and masks features by a centrality."""
+
+    edges: Literal["drop"] = "drop"
+    centrality: Literal["degree", "pagerank", "eigenvector"] = "degree"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The contrast of the sketched rows, at temperature τ."""
+
+    kind: Literal["cross", "both", "self"] = "cross"
+    tau: float = 0.5
+    include_self: bool = False
+
+    def __post_init__(self) -> None:
+        _require(self.tau >= 0.01, "loss.tau", self.tau, "at least 0.01")
+        if self.include_self and self.kind != "both":
+            raise InputError("loss.include_self belongs to loss.kind = both; leave it out or choose that loss.")
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The temperature τ of a contrast whose form the method fixes."""
+
+    tau: float = 0.5
+
+    def __post_init__(self) -> None:
+        Loss(tau=self.tau)  # checks the range of τ
+
+
+@dataclass(frozen=True)
+class Decorrelation:
+    """``weight`` is λ, the weight of the decorrelation term relative to the agreement of the views."""
+
+    weight: float = 1e-3
+
+    def __post_init__(self) -> None:
+        _require(self.weight >= 0, "loss.weight", self.weight, "0 or more")
+
+
+@dataclass(frozen=True)
+class Information:
+    """α, β and γ weight the information on features, neighbours' features and edges; ``negatives`` is k."""
+
+    alpha: float = 0.8
+    beta: float = 1.0
+    gamma: float = 1.0
+    negatives: int = 5
+
+    def __post_init__(self) -> None:
+        weights = {name: getattr(self, name) for name in ("alpha", "beta", "gamma")}
+        for name, weight in weights.items():
+            _require(weight >= 0, f"loss.{name}", weight, "0 or more")
+        _require(any(weights.values()), "loss.alpha", self.alpha, "one of alpha, beta and gamma must be above 0")
+        _require(self.negatives >= 1, "loss.negatives", self.negatives, "at least 1")
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """The predictor of a bootstrapped method, one hidden layer of ``width``; it prevents collapse."""
+
+    width: int = 512
+    activation: Literal["relu", "elu", "prelu"] = "prelu"
+
+    def __post_init__(self) -> None:
+        _require(self.width >= 1, "predictor.width", self.width, "at least 1")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target network, a moving average of the encoder; ``decay`` is its decay rate in the first epoch."""
+
+    decay: float = 0.99
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.decay <= 1, "target.decay", self.decay, "from 0 to 1")
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """Personalised PageRank: ``alpha`` is the restart probability, ``k`` the number of entries kept per row."""
+
+    alpha: float = 0.2
+    k: int = 32
+
+    def __post_init__(self) -> None:
+        _require(0 < self.alpha < 1, "diffusion.alpha", self.alpha, "above 0 and below 1")
+        _require(self.k >= 1, "diffusion.k", self.k, "at least 1")
+
+
+@dataclass(frozen=True)
+class Walks:
+    """Random walks and the skip-gram model trained on them.
+
+    ``number`` walks of ``length`` nodes start at every node. Nodes at most ``window`` steps apart are positive pairs;
+    the vectors have size ``dimension``, and training passes over all walks ``epochs`` times.
+    """
+
+    number: int = 10
+    length: int = 80
+    window: int = 10
+    dimension: int = 128
+    epochs: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("number", "window", "dimension", "epochs"):
+            _require(getattr(self, name) >= 1, f"walks.{name}", getattr(self, name), "at least 1")
+        _require(2 <= self.length <= 10_000, "walks.length", self.length, "from 2 to 10000")
+
+
+@dataclass(frozen=True)
+class BiasedWalks(Walks):
+    """Walks with the return parameter p and the in-out parameter q; p = q = 1 makes them uniform."""
+
+    p: float = 1.0
+    q: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # a step needs up to max(1, 1/p, 1/q) / min(1, 1/p, 1/q) tries on average
+        for name in ("p", "q"):
+            _require(0.01 <= getattr(self, name) <= 100, f"walks.{name}", getattr(self, name), "from 0.01 to 100")
+
+
+@dataclass(frozen=True)
+class Train:
+    """Full-batch training with Adam.
+
+    ``kernels = "plain"`` stores P and all similarities and captures no CUDA graph: draws, losses and gradients are the
+    same up to rounding, with more time and memory. Adam amplifies rounding errors where a gradient vanishes, so
+    the trained weights drift apart; the scores do not.
+    """
+
+    epochs: int = 200
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    kernels: Literal["fast", "plain"] = "fast"
+
+    def __post_init__(self) -> None:
+        _require(self.epochs >= 1, "train.epochs", self.epochs, "at least 1")
+        _require(0 < self.lr <= 100, "train.lr", self.lr, "above 0, at most 100")
+        _require(self.weight_decay >= 0, "train.weight_decay", self.weight_decay, "0 or more")

@@ -1,0 +1,135 @@
+"""Merge layers of settings; every value remembers which layer it came from."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeVar
+
+from costa.errors import InputError
+
+S = TypeVar("S")
+
+Layer = tuple[str, Mapping[str, Any]]
+"""The source of the values (shown to the user), and the values by dotted key."""
+
+
+def flatten(settings: Any) -> dict[str, Any]:
+    """The values by dotted key.
+
+    >>> from costa.settings import Features
+    >>> flatten(dataclasses.make_dataclass("Raw", [("features", Features, Features())], frozen=True)())
+    {'features.scaling': 'auto'}
+    """
+    return {
+        f"{group.name}.{item.name}": getattr(getattr(settings, group.name), item.name)
+        for group in dataclasses.fields(settings)
+        for item in dataclasses.fields(getattr(settings, group.name))
+    }
+
+
+def nested_to_flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Turn nested tables, as in TOML, into dotted keys.
+
+    >>> nested_to_flat({"train": {"lr": 0.1}, "loss.tau": 0.4})
+    {'train.lr': 0.1, 'loss.tau': 0.4}
+    """
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            flat |= nested_to_flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
+    """Turn ``["sketch.ratio=0.5"]`` into ``{"sketch.ratio": "0.5"}``; :func:`merge` reads the values."""
+    parsed = {}
+    for text in assignments:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise InputError(f"--set {text!r} is not of the form KEY=VALUE, such as --set sketch.ratio=0.5.")
+        parsed[key.strip()] = value.strip()
+    return parsed
+
+
+def merge(cls: type[S], layers: Iterable[Layer]) -> tuple[S, dict[str, str]]:
+    """Merge layers over the defaults of ``cls``; later layers win.
+
+    Args:
+        cls: A frozen dataclass of groups.
+        layers: (source, values) in rising precedence. Values may be strings, as ``--set`` gives them.
+
+    Returns:
+        The settings, and for each dotted key the source that decided it (``default`` if none did).
+
+    >>> from costa.settings import Features
+    >>> Raw = dataclasses.make_dataclass("Raw", [("features", Features, Features())], frozen=True)
+    >>> merge(Raw, [("--set", {"features.scaling": "rows"})])
+    (Raw(features=Features(scaling='rows')), {'features.scaling': '--set'})
+    """
+    defaults: Any = cls()
+    groups = {item.name: getattr(defaults, item.name) for item in dataclasses.fields(defaults)}
+    kinds = {
+        f"{name}.{key}": kind
+        for name, group in groups.items()
+        for key, kind in typing.get_type_hints(type(group)).items()
+    }
+    chosen: dict[str, dict[str, Any]] = {name: {} for name in groups}
+    origins = dict.fromkeys(kinds, "default")
+    for source, values in layers:
+        for key, value in values.items():
+            if key not in kinds:
+                close = difflib.get_close_matches(key, kinds, n=1, cutoff=0.5)
+                hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(kinds)}."
+                raise InputError(f"unknown setting {key!r} ({source}); {hint}")
+            name, _, item = key.partition(".")
+            chosen[name][item] = _read(value, kinds[key], key)
+            origins[key] = source
+    return cls(**{name: dataclasses.replace(group, **chosen[name]) for name, group in groups.items()}), origins
+
+
+def _read(value: Any, kind: Any, key: str) -> Any:
+    """Read ``value``, a TOML value or the text of ``--set``, as ``kind``."""
+    try:
+        return _convert(value, kind)
+    except (TypeError, ValueError, KeyError, OverflowError):
+        raise InputError(f"{key} = {value!r} is not {_describe(kind)}.") from None
+
+
+def _convert(value: Any, kind: Any) -> Any:
+    origin = typing.get_origin(kind)
+    if origin is Literal:
+        if value not in typing.get_args(kind):
+            raise ValueError
+        return value
+    if origin is tuple:
+        items = value.split(",") if isinstance(value, str) else value
+        return tuple(_convert(item, float) for item in (items if isinstance(items, list | tuple) else [items]))
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        return {"true": True, "false": False}[str(value).lower()]
+    if isinstance(value, bool):
+        raise TypeError
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError
+    if kind is int:
+        if number != int(number):
+            raise ValueError
+        return int(number)
+    return number
+
+
+def _describe(kind: Any) -> str:
+    if typing.get_origin(kind) is Literal:
+        return "one of " + ", ".join(typing.get_args(kind))
+    if isinstance(kind, types.GenericAlias):
+        return "a number, or two separated by a comma"
+    return {bool: "true or false", int: "a whole number", float: "a number"}[kind]

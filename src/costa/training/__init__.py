@@ -1,0 +1,30 @@
+"""Train a method: build it from a seed, run its epochs, keep checkpoints.
+
+``loop`` trains, ``steps`` runs epochs (captured on CUDA), ``checkpoints`` keeps and finds them, ``interrupts`` turns a
+Ctrl-C into a stop after the current epoch, ``devices`` says where to compute.
+"""
+
+from costa.training.capture import make_steps
+from costa.training.checkpoints import CHECKPOINT, read_progress
+from costa.training.devices import make_deterministic, resolve_device, tensor_float
+from costa.training.interrupts import stop_on_interrupt
+from costa.training.loop import LOG, Outcome, Report, build, train, train_and_embed, train_together
+from costa.training.steps import Steps
+
+__all__ = [
+    "CHECKPOINT",
+    "LOG",
+    "Outcome",
+    "Report",
+    "Steps",
+    "build",
+    "make_deterministic",
+    "make_steps",
+    "read_progress",
+    "resolve_device",
+    "stop_on_interrupt",
+    "tensor_float",
+    "train",
+    "train_and_embed",
+    "train_together",
+]

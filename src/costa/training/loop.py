@@ -1,0 +1,195 @@
+"""The one training loop: epochs, progress, log, checkpoints, resume."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+
+from costa.errors import InputError
+from costa.methods.base import GradientMethod, Method
+from costa.settings.groups import Train
+from costa.training.capture import make_steps
+from costa.training.checkpoints import CHECKPOINT, Progress, load_checkpoints, save_checkpoint
+from costa.training.steps import MOST_AT_ONCE, Steps
+
+LOG = "log.csv"
+
+CHECKPOINT_EVERY_SECONDS = 30.0
+
+FETCH_EVERY_SECONDS = 0.25
+"""Seconds between two checks of captured epochs: short enough for a Ctrl-C, long enough to cost nothing."""
+
+Report = Callable[[int, float], None]
+"""Called with the number of epochs done and the last loss, after each epoch or, on CUDA, a few times a second."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training ended. ``status`` is ``ok``, ``interrupted`` or ``diverged``."""
+
+    status: str
+    epochs: int
+    seconds: float
+
+
+def build(method: type[Method], settings: Any, graph: Data, seed: int, device: torch.device) -> Method:
+    """The method with the weights of ``seed``, on ``device``, ready to train.
+
+    The weights are drawn on the CPU, so that a seed gives the same start everywhere. Later random numbers are drawn on
+    the device, from a seed that continues the same stream, so the first P is independent of the weights.
+    """
+    if not 0 <= seed < 2**63:
+        raise InputError(f"the seed {seed} is out of range: 0 to 2^63 − 1.")
+    start = torch.Generator().manual_seed(seed)
+    built = method.build(settings, graph.num_features, start).to(device)
+    stream = int(torch.randint(2**63 - 1, (), generator=start))
+    built.generator = torch.Generator(device).manual_seed(stream)
+    return built
+
+
+def train_and_embed(
+    method: type[Method], settings: Any, graph: Data, *, seed: int = 0, device: torch.device
+) -> tuple[Method, Outcome, torch.Tensor]:
+    """Build the method with the weights of ``seed``, train it and embed the graph.
+
+    Returns:
+        The trained method, how training ended, and the vectors, n × d.
+    """
+    built = build(method, settings, graph, seed, device)
+    outcome = train(built, graph, getattr(settings, "train", None))
+    return built, outcome, built.embed(graph)
+
+
+def train(
+    method: Method,
+    graph: Data,
+    train: Train | None = None,
+    *,
+    folder: Path | None = None,
+    resume: bool = False,
+    report: Report | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Train ``method`` on ``graph``: Adam, the whole graph each epoch.
+
+    Args:
+        method: A method that :func:`build` made.
+        graph: A checked graph, on the CPU.
+        train: Epochs, learning rate, weight decay; None for a method without a loss, which is fitted.
+        folder: Where ``log.csv`` and checkpoints go; None writes nothing.
+        resume: Continue from the checkpoint in ``folder``.
+        report: Called with the progress.
+        should_stop: Called as often as ``report``; True ends training as ``interrupted``.
+    """
+    if not isinstance(method, GradientMethod):
+        began = time.perf_counter()
+        method.prepare(graph)
+        method.fit(graph)
+        return Outcome("ok", 0, time.perf_counter() - began)
+    assert train is not None
+    folders = None if folder is None else [folder]
+    (outcome,) = train_together(
+        [method], graph, train, folders=folders, resume=resume, report=report, should_stop=should_stop
+    )
+    return outcome
+
+
+def train_together(
+    methods: Sequence[GradientMethod],
+    graph: Data,
+    train: Train,
+    *,
+    folders: Sequence[Path] | None = None,
+    resume: bool = False,
+    report: Report | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> list[Outcome]:
+    """:func:`train` for one method with several seeds, each with its own folder and its own outcome.
+
+    On CUDA the seeds run in parallel. Each outcome's seconds are those of all seeds together.
+    """
+    began = time.perf_counter()
+    for method in methods:
+        method.share(methods[0])
+        method.prepare(graph)
+    steps = make_steps(methods, graph, train)
+    start = Progress(0, 0.0)
+    if resume and folders is not None and all((folder / CHECKPOINT).exists() for folder in folders):
+        start = _resumed(steps, folders, train)
+    done, lost, interrupted = start.epochs, dict[int, int](), False
+
+    def seconds() -> float:
+        return start.seconds + time.perf_counter() - began
+
+    def save() -> None:
+        for folder, method, optimizer in zip(folders or [], methods, steps.optimizers, strict=True):
+            save_checkpoint(folder, method, optimizer, done, seconds())
+
+    with contextlib.ExitStack() as open_logs:
+        logs = [open_logs.enter_context(_open_log(folder, done)) for folder in folders or []]
+        saved, at_once = time.perf_counter(), 1
+        while done < train.epochs and len(lost) < len(methods):
+            count = min(at_once, train.epochs - done)
+            before = seconds()
+            losses = steps.run(count)
+            per_epoch = (seconds() - before) / count
+            for index in range(len(methods)):
+                if index in lost:
+                    continue
+                finite = losses[:, index].isfinite()
+                good = count if finite.all() else int(finite.int().argmin())
+                for row in range(good if index < len(logs) else 0):
+                    logs[index](done + row + 1, float(losses[row, index]), before + (row + 1) * per_epoch)
+                if good < count:
+                    lost[index] = done + good
+            done += count
+            if report is not None:
+                report(done, float(losses[-1].nanmean()))
+            if done < train.epochs and should_stop():
+                interrupted = True
+                break
+            if folders is not None and time.perf_counter() - saved > CHECKPOINT_EVERY_SECONDS:
+                save()
+                saved = time.perf_counter()
+            if steps.captures:
+                at_once = min(MOST_AT_ONCE, max(1, int(FETCH_EVERY_SECONDS / max(per_epoch, 1e-6))), 2 * count + 1)
+    if folders is not None and interrupted:
+        save()
+    ended = "interrupted" if interrupted else "ok"
+    return [
+        Outcome("diverged", lost[index], seconds()) if index in lost else Outcome(ended, done, seconds())
+        for index in range(len(methods))
+    ]
+
+
+def _resumed(steps: Steps, folders: Sequence[Path], train: Train) -> Progress:
+    """Continue from the checkpoints in the folders."""
+    method = steps.methods[0]
+    if method.unresumable:
+        raise InputError(f"{method.name} cannot be resumed: {method.unresumable}; train again into another folder.")
+    progress = load_checkpoints(folders, steps.methods, steps.optimizers)
+    if progress.epochs > train.epochs:
+        raise InputError(
+            f"the run has already trained {progress.epochs} epochs, more than the {train.epochs} requested; raise"
+            " train.epochs."
+        )
+    return progress
+
+
+@contextlib.contextmanager
+def _open_log(folder: Path, done: int) -> Iterator[Callable[[int, float, float], None]]:
+    """Open ``log.csv`` and keep the rows of the first ``done`` epochs: a checkpoint may be older than the last row."""
+    path = folder / LOG
+    kept = path.read_text().splitlines()[1 : done + 1] if done and path.exists() else []
+    with path.open("w", newline="", buffering=1) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        file.write("\n".join(["epoch,loss,seconds", *kept]) + "\n")
+        yield lambda epoch, loss, seconds: writer.writerow([epoch, f"{loss:.6g}", f"{seconds:.3f}"])

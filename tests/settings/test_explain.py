@@ -1,0 +1,48 @@
+"""What is said about settings that were chosen from a graph or tuned on it."""
+
+import pytest
+import torch
+
+from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
+from costa.settings.explain import explain, from_graph
+from costa.settings.presets import resolve
+
+METHOD = get_method("costa-sv")
+MEASURED = "features.scaling = standard: the features are measurements, each on a scale of its own"
+
+
+@pytest.mark.parametrize(
+    ("features", "line"),
+    [
+        (torch.eye(40), "features.scaling = none: every feature lies within 0 and 1"),
+        (3 * torch.eye(40), "features.scaling = rows: the features are counts: 0 or more, beyond 1, most of them 0"),
+        (3 * torch.eye(40) - 1, MEASURED),
+    ],
+)
+def test_the_scaling_is_explained_by_the_features(features, line):
+    graph = planted_partition(40, 2, 1, degree=4, seed=0)
+    graph.x = features
+    assert explain(resolve(METHOD, graph), graph) == [line]
+
+
+def test_a_large_graph_limits_the_rows_of_the_sketch():
+    graph = planted_partition(10_000, 2, 1, degree=2, seed=0)
+    rows = "sketch.ratio = 0.4096: 10,000 nodes, and the sketch has at most 4,096 rows"
+    assert explain(resolve(METHOD, graph), graph) == [MEASURED, rows]
+
+
+def test_what_the_user_sets_is_not_explained():
+    graph = planted_partition(40, 2, 4, degree=4, seed=0)
+    resolved = resolve(METHOD, graph, given={"features.scaling": "none", "train.lr": 0.1})
+    assert explain(resolved, graph) == []
+
+
+def test_a_tuned_preset_is_one_line(monkeypatch):
+    values = {"encoder.width": 128, "augment.edge_rate": [0.2, 0.4], "train.lr": 0.00123456}
+    monkeypatch.setattr("costa.settings.presets.load_preset", lambda *names: values)
+    graph = planted_partition(40, 2, 4, degree=4, seed=0)
+    resolved = resolve(METHOD, graph, given={"encoder.width": 32})
+    tuned = "augment.edge_rate = 0.2 and 0.4, train.lr = 0.001235: tuned on planted-partition"
+    assert explain(resolved, graph) == [MEASURED, tuned]
+    assert from_graph(resolved, graph) == [MEASURED]
