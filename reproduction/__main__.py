@@ -135,18 +135,10 @@ def print_race(rows: list[Row]) -> None:
     times = suites.speedups(rows)
     lines = []
     for row in rows:
-        over = times.get(row.contestant)
-        lines.append(
-            [
-                row.contestant,
-                number(row.ms_per_epoch, ".2f"),
-                number(row.ms_spread, ".2f"),
-                number(min(over.values()) if over else None, ".2f"),
-                number(row.peak_memory_bytes and row.peak_memory_bytes / 2**20, ",.0f"),
-                number(row.seconds_to_probed, ".1f"),
-                row.status,
-            ]
-        )
+        over, mebibytes = times.get(row.contestant), row.peak_memory_bytes and row.peak_memory_bytes / 2**20
+        speeds = (row.ms_per_epoch, row.ms_spread, min(over.values()) if over else None)
+        sizes = (number(mebibytes, ",.0f"), number(row.seconds_to_probed, ".1f"))
+        lines.append([row.contestant, *(number(speed, ".2f") for speed in speeds), *sizes, row.status])
     print_table(("contestant", *numbers, "status"), lines, right=numbers)
     for name, over in times.items():
         if over and name not in over:

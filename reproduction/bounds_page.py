@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy.stats import binomtest
 
 from costa.augment.bounds import gaussian_failure
 from costa.errors import InputError
-from costa.insight.drawing import plain
 from reproduction import bounds, paper
-from reproduction.figures import publish
-from reproduction.tables import fill, markdown
+from reproduction.figures import Table, floats, make_panels, publish, where
+from reproduction.tables import markdown, write_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,8 +45,6 @@ COMPARED = ("gaussian", "rademacher", "countsketch", "sparse, density 0.1", "spa
 ROUNDING = 1e-6
 """A relative error below this is float32 rounding."""
 
-Table = list[dict[str, Any]]
-
 
 def write(request: Request) -> list[Path]:
     """Write the figure with its data, and the tables in ``theory.md``, next to the folder of figures."""
@@ -55,13 +53,8 @@ def write(request: Request) -> list[Path]:
         where = request.results / "experiments" / bounds.EXPERIMENT
         raise InputError(f"there are no measurements in {where}; make them with `python -m reproduction fig-bounds`.")
     files = publish(points(lines), draw, request.out / "fig-bounds")
-    page = request.out.parent / "theory.md"
     # a page of some of the graphs would lose the others
-    if page.exists() and not request.datasets:
-        for name, table in TABLES.items():
-            fill(page, name, table(lines))
-        files.append(page)
-    return files
+    return files if request.datasets else [*files, write_page(request.out.parent / "theory.md", TABLES, lines)]
 
 
 def points(lines: Sequence[dict[str, Any]]) -> Table:
@@ -69,28 +62,17 @@ def points(lines: Sequence[dict[str, Any]]) -> Table:
 
     ``stated`` is the probability of the sketch's lemma; a P without one gets the Gaussian lemma's, as if it held.
     """
-    return [
-        {
-            "source": line["dataset"],
-            "sketch": line["sketch"],
-            "k": line["rows"],
-            "draws": line["draws"],
-            "median": _digits(line["median"]),
-            "q95": _digits(line["q95"]),
-            "stated_eps": _digits(line["stated_eps"]),
-            "proved_eps": _digits(line["proved_eps"]),
-            "error_of_zero": _digits(line["largest"]),
-            "eps": failed["eps"],
-            "failures": failed["count"],
-            "low": _digits(low),
-            "high": _digits(high),
-            "stated": _digits(_stated(line, failed)),
-            "proved": _digits(failed["proved"]),
-        }
-        for line in lines
-        for failed in line["failures"]
-        for low, high in [interval(failed["count"], line["draws"])]
-    ]
+    table = []
+    for line in lines:
+        about = {"source": line["dataset"], "sketch": line["sketch"], "k": line["rows"], "draws": line["draws"]}
+        about |= {key: _digits(line[key]) for key in ("median", "q95", "stated_eps", "proved_eps")}
+        about["error_of_zero"] = _digits(line["largest"])
+        for failed in line["failures"]:
+            low, high = map(_digits, interval(failed["count"], line["draws"]))
+            stated, proved = _digits(_stated(line, failed)), _digits(failed["proved"])
+            counted = {"eps": failed["eps"], "failures": failed["count"], "low": low, "high": high}
+            table.append(about | counted | {"stated": stated, "proved": proved})
+    return table
 
 
 def interval(failures: int, draws: int) -> tuple[float, float]:
@@ -118,14 +100,8 @@ def errors(lines: Sequence[dict[str, Any]]) -> str:
     """The errors at one k, with the lemma's ε, the proved ε and the second moment."""
     rows = [
         [
-            _title(line["dataset"]),
-            line["sketch"],
-            f"{line['rows']:,}",
-            _number(line["median"]),
-            _number(line["q95"]),
-            _number(line["stated_eps"]) if line["stated_eps"] is not None else "–",
-            _number(line["proved_eps"]),
-            _number(line["second_moment"]),
+            *(_title(line["dataset"]), line["sketch"], f"{line['rows']:,}"),
+            *(_number(line[key]) for key in ("median", "q95", "stated_eps", "proved_eps", "second_moment")),
             f"{_number(line['measured_moment'])} ± {line['measured_moment_error']:.1g}",
         ]
         for line in lines
@@ -137,9 +113,7 @@ def errors(lines: Sequence[dict[str, Any]]) -> str:
 
 def features(lines: Sequence[dict[str, Any]]) -> str:
     """Shape and spectrum of each H."""
-    first: dict[str, dict[str, Any]] = {}
-    for line in lines:
-        first.setdefault(line["dataset"], line)
+    first = {line["dataset"]: line for line in reversed(lines)}
     rows = [
         [
             _title(source),
@@ -149,7 +123,7 @@ def features(lines: Sequence[dict[str, Any]]) -> str:
             _number(line["concentration"]),
             _number(line["dominance"]),
         ]
-        for source, line in first.items()
+        for source, line in reversed(first.items())
     ]
     return markdown(["H", "n × d", "error of H̃ = 0", "stable rank r", "ρ", "κ"], rows)
 
@@ -159,7 +133,7 @@ def failures(lines: Sequence[dict[str, Any]]) -> str:
     table = points(lines)
     rows = []
     for sketch in COMPARED:
-        of_sketch = [point for point in table if point["sketch"] == sketch]
+        of_sketch = where(table, sketch=sketch)
         comparable = [point for point in of_sketch if point["stated"] < 1]
         above = [point for point in comparable if point["low"] > point["stated"]]
         worst = max(above, key=lambda point: point["low"] - point["stated"], default=None)
@@ -194,31 +168,27 @@ def _title(source: str) -> str:
     return f"{paper.title_of(dataset)}, {'centred' if form == 'centred' else 'not centred'}"
 
 
-def _number(value: float) -> str:
-    """Three digits; 0 for what is only float32 rounding.
+def _number(value: float | None) -> str:
+    """Three digits; 0 for what is only float32 rounding, and a dash for what there is not.
 
-    >>> _number(0.12345), _number(3e-7), _number(0.00004), _number(25.738)
-    ('0.123', '0', '4e-05', '25.7')
+    >>> _number(0.12345), _number(3e-7), _number(0.00004), _number(25.738), _number(None)
+    ('0.123', '0', '4e-05', '25.7', '–')
     """
-    return "0" if abs(value) < ROUNDING else f"{value:.3g}"
+    return "–" if value is None else "0" if abs(value) < ROUNDING else f"{value:.3g}"
 
 
 def draw(table: Table) -> Figure:
     """A column for each H: on top the error against k, below it the failures against the stated probability."""
-    from matplotlib.figure import Figure
-
     sources = list(dict.fromkeys(point["source"] for point in table))
-    figure = Figure(figsize=(3.1 * len(sources), 7.6), layout="constrained")
-    grid = figure.subplots(2, len(sources), squeeze=False)
-    for column, source in enumerate(sources):
-        of_source = [point for point in table if point["source"] == source]
-        _draw_errors(grid[0][column], of_source)
-        _draw_failures(grid[1][column], of_source)
-        grid[0][column].set_title(_title(source), fontsize="medium")
-    grid[0][0].set_ylabel("‖HᵀH − H̃ᵀH̃‖₂ / Tr(HᵀH)\nmedian, and up to the 95% quantile")
-    grid[1][0].set_ylabel("failures, with their exact 95% interval")
+    figure, panels = make_panels(2, len(sources), (3.1 * len(sources), 7.6))
+    for source, above, below in zip(sources, *panels, strict=True):
+        _draw_errors(above, where(table, source=source))
+        _draw_failures(below, where(table, source=source))
+        above.set_title(_title(source), fontsize="medium")
+    panels[0][0].set_ylabel("‖HᵀH − H̃ᵀH̃‖₂ / Tr(HᵀH)\nmedian, and up to the 95% quantile")
+    panels[1][0].set_ylabel("failures, with their exact 95% interval")
     handles: dict[str, Any] = {}
-    for axes in grid.flat:
+    for axes in panels.flat:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     order = [*(name for name in STYLES if name in handles), *(label for label in handles if label not in STYLES)]
@@ -228,7 +198,8 @@ def draw(table: Table) -> Figure:
 
 def _draw_errors(axes: Axes, table: Table) -> None:
     """Medians joined by a line, whiskers up to the 95% quantile; lines for the ε stated and proved for 95%."""
-    curves = {name: _by_rows(table, name) for name in STYLES}
+    # of the points of a sketch, one for each k
+    curves = {name: list({row["k"]: row for row in where(table, sketch=name)}.values()) for name in STYLES}
     for place, (name, (colour, marker)) in enumerate(STYLES.items()):
         rows = curves[name]
         # side by side, or the whiskers would hide each other
@@ -240,31 +211,15 @@ def _draw_errors(axes: Axes, table: Table) -> None:
             k, median, whiskers, color=colour, marker=marker, markersize=5, linewidth=1, elinewidth=1, label=name
         )
     for name in WITH_BOUND:
-        rows = curves[name]
-        axes.plot(
-            [row["k"] for row in rows],
-            [row["proved_eps"] for row in rows],
-            color=STYLES[name][0],
-            linestyle="--",
-            linewidth=1.4,
-            label=f"proved for 95%, {name}",
-        )
-    stated = [row for row in curves["gaussian"] if row["stated_eps"] is not None]
-    axes.plot(
-        [row["k"] for row in stated],
-        [row["stated_eps"] for row in stated],
-        color="black",
-        linestyle=":",
-        linewidth=1.8,
-        label="stated for 95%, Gaussian lemma",
-    )
+        k, proved = (floats(curves[name], column) for column in ("k", "proved_eps"))
+        axes.plot(k, proved, color=STYLES[name][0], linestyle="--", linewidth=1.4, label=f"proved for 95%, {name}")
+    k, stated = (floats(curves["gaussian"], column) for column in ("k", "stated_eps"))
+    axes.plot(k, stated, color="black", linestyle=":", linewidth=1.8, label="stated for 95%, Gaussian lemma")
     axes.axhline(table[0]["error_of_zero"], color="0.4", linewidth=1, label="the error of H̃ = 0")
-    ticks = [row["k"] for row in curves["gaussian"]]
     axes.set(xscale="log", yscale="log", xlabel="k")
-    axes.set_xticks(ticks, [f"{k:,}" for k in ticks])
+    axes.set_xticks(k, [f"{rows:,}" for rows in k])
     axes.minorticks_off()
     axes.set_ylim(2e-3, 4)
-    plain(axes)
 
 
 def _draw_failures(axes: Axes, table: Table) -> None:
@@ -273,27 +228,16 @@ def _draw_failures(axes: Axes, table: Table) -> None:
     axes.plot([0, 1], [0, 1], color="0.4", linewidth=1)
     for name in COMPARED:
         colour, marker = STYLES[name]
-        rows = [row for row in table if row["sketch"] == name and row["stated"] < 1]
-        rate = [row["failures"] / row["draws"] for row in rows]
-        ends = [
-            [middle - row["low"] for middle, row in zip(rate, rows, strict=True)],
-            [row["high"] - middle for middle, row in zip(rate, rows, strict=True)],
-        ]
-        axes.errorbar(
-            [row["stated"] for row in rows],
-            rate,
-            ends,
-            color=colour,
-            marker=marker,
-            markersize=4,
-            linestyle="none",
-            elinewidth=0.8,
-        )
+        rows = [row for row in where(table, sketch=name) if row["stated"] < 1]
+        columns = ("stated", "failures", "draws", "low", "high")
+        stated, count, draws, low, high = (np.array(floats(rows, column)) for column in columns)
+        ends = [count / draws - low, high - count / draws]
+        style: dict[str, Any] = {
+            "color": colour,
+            "marker": marker,
+            "markersize": 4,
+            "linestyle": "none",
+            "elinewidth": 0.8,
+        }
+        axes.errorbar(stated, count / draws, ends, **style)
     axes.set(xlabel="stated probability", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    plain(axes)
-
-
-def _by_rows(table: Table, name: str) -> Table:
-    """One point of a sketch for each k."""
-    by_k = {row["k"]: row for row in table if row["sketch"] == name}
-    return [by_k[k] for k in sorted(by_k)]

@@ -53,34 +53,18 @@ def fig_runtime(results: Path, out: Path) -> list[Path]:
     return publish(table, _draw_runtimes, out / "fig-runtime")
 
 
-def fig_ablation(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
-    """Accuracy of one view with a new random projection in each epoch, with one for all epochs, and with none."""
-    rows = [({"projection": point.series}, point.cell) for point in paper.projection_points(datasets)]
-    return publish(_accuracies(rows, "fig-ablation", results, seeds), _draw_ablation, out / "fig-ablation")
-
-
-def fig_ratio(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
-    """Accuracy of one view against k/n, the rows of P for each node."""
-    rows = [({"ratio": point.x}, point.cell) for point in paper.ratio_points(datasets)]
-    return publish(_accuracies(rows, "fig-ratio", results, seeds), _draw_ratios, out / "fig-ratio")
-
-
-def fig_density(results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
-    """Accuracy of one view against the share of the entries of a very sparse P that are not zero."""
-    rows = [({"density": point.x}, point.cell) for point in paper.density_points(datasets)]
-    return publish(_accuracies(rows, "fig-density", results, seeds), _draw_densities, out / "fig-density")
-
-
-FIGURES = {"ablation": fig_ablation, "ratio": fig_ratio, "density": fig_density}
-"""The figures of accuracies, each ``(results, out, datasets, seeds)`` → the files written."""
-
-
-def _accuracies(rows: Sequence[tuple[dict[str, Any], Cell]], name: str, results: Path, seeds: int) -> Table:
-    """The figure's data: for each row its dataset, its x or series, and its accuracy."""
-    table = [{"dataset": cell.dataset, **column, **accuracy(cell, results, seeds)} for column, cell in rows]
+def fig_accuracy(name: str, results: Path, out: Path, datasets: Sequence[str], seeds: int) -> list[Path]:
+    """The accuracies of one of :data:`FIGURES`."""
+    experiment, column, draw = FIGURES[name]
+    table = [
+        {"dataset": dataset, column: key, **accuracy(paper.varied_cell(experiment, key, dataset), results, seeds)}
+        for dataset in datasets
+        for key in paper.VARIATIONS[experiment]
+    ]
     if not any(row["runs"] for row in table):
-        raise InputError(f"there are no runs for {name} in {results}; make them with `python -m reproduction {name}`.")
-    return table
+        command = f"python -m reproduction fig-{name}"
+        raise InputError(f"there are no runs for fig-{name} in {results}; make them with `{command}`.")
+    return publish(table, draw, out / f"fig-{name}")
 
 
 def accuracy(cell: Cell, results: Path, seeds: int) -> dict[str, Any]:
@@ -99,14 +83,9 @@ def _runtimes(path: Path) -> Iterable[dict[str, Any]]:
         for row in record["rows"]:
             if row["contestant"] in STYLES:
                 ms = row["ms_per_epoch"]
-                yield {
-                    "device": record["device"],
-                    "contestant": row["contestant"],
-                    "nodes": row["nodes"],
-                    "edges": row["edges"],
-                    "seconds": None if ms is None else round(EPOCHS * ms / 1000, 4),
-                    "status": row["status"],
-                }
+                seconds = None if ms is None else round(EPOCHS * ms / 1000, 4)
+                about = {key: row[key] for key in ("contestant", "nodes", "edges")}
+                yield {"device": record["device"], **about, "seconds": seconds, "status": row["status"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
             f"{path} is damaged or of another version; measure again with `python -m reproduction bench-runtime`."
@@ -115,33 +94,22 @@ def _runtimes(path: Path) -> Iterable[dict[str, Any]]:
 
 def _draw_runtimes(table: Table) -> Figure:
     """A panel for each device; a contestant that was not timed on a graph, such as out of memory, leaves a gap."""
-    from matplotlib.figure import Figure
-
     devices = list(dict.fromkeys(row["device"] for row in table))
-    figure = Figure(figsize=(3 + 4.5 * len(devices), 4.2), layout="constrained")
+    figure, panels = make_panels(1, len(devices), (3 + 4.5 * len(devices), 4.2))
     handles = {}
-    for axes, device in zip(figure.subplots(1, len(devices), squeeze=False)[0], devices, strict=True):
+    for axes, device in zip(panels[0], devices, strict=True):
         for name, (colour, marker) in STYLES.items():
-            rows = [row for row in table if (row["device"], row["contestant"]) == (device, name)]
-            if rows:
-                nodes = [row["nodes"] for row in rows]
+            if rows := where(table, device=device, contestant=name):
                 # thin, dashed twins set the package's lines apart without colour
                 width, dash = (1.2, "--") if name.startswith("plain") else (2.2, "-")
-                (handles[name],) = axes.plot(
-                    nodes,
-                    _floats(rows, "seconds"),
-                    color=colour,
-                    marker=marker,
-                    linewidth=width,
-                    linestyle=dash,
-                    label=name,
-                )
+                nodes, seconds = floats(rows, "nodes"), floats(rows, "seconds")
+                style: dict[str, Any] = {"color": colour, "marker": marker, "linewidth": width, "linestyle": dash}
+                (handles[name],) = axes.plot(nodes, seconds, **style, label=name)
         axes.set(title=f"Amazon-Computers, {device}", xlabel="nodes", ylabel="seconds for 1,000 epochs", yscale="log")
         axes.set_xlim(left=0)
         axes.locator_params(axis="x", nbins=5)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.yaxis.set_major_formatter("{x:,g}")
-        plain(axes)
     shown = [name for name in STYLES if name in handles]
     figure.legend([handles[name] for name in shown], shown, loc="outside right center", frameon=False)
     return figure
@@ -159,21 +127,11 @@ def _draw_ablation(table: Table) -> Figure:
     figure, axes = _canvas(table, 4 + len(datasets))
     width = 0.8 / len(BARS)
     for place, (name, (colour, hatch)) in enumerate(BARS.items()):
-        rows = [row for row in table if row["projection"] == name]
-        if rows:
-            axes.bar(
-                [datasets.index(row["dataset"]) + (place - (len(BARS) - 1) / 2) * width for row in rows],
-                _floats(rows, "mean"),
-                width,
-                yerr=_floats(rows, "std"),
-                capsize=3,
-                error_kw={"linewidth": 1},
-                color=colour,
-                hatch=hatch,
-                edgecolor="black",
-                linewidth=0.8,
-                label=name,
-            )
+        if rows := where(table, projection=name):
+            x = [datasets.index(row["dataset"]) + (place - (len(BARS) - 1) / 2) * width for row in rows]
+            outline: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "black", "linewidth": 0.8}
+            errors: dict[str, Any] = {"yerr": floats(rows, "std"), "capsize": 3, "error_kw": {"linewidth": 1}}
+            axes.bar(x, floats(rows, "mean"), width, **outline, **errors, label=name)
     low = min(row["mean"] - row["std"] for row in table)
     high = max(row["mean"] + row["std"] for row in table)
     margin = max(1.0, (high - low) / 10)
@@ -184,7 +142,6 @@ def _draw_ablation(table: Table) -> Figure:
     axes.set_ylabel(f"accuracy, % (the axis starts at {ticks[0]:g})")
     axes.set_xticks(range(len(datasets)), map(paper.title_of, datasets))
     axes.tick_params(axis="x", length=0)
-    plain(axes)
     axes.grid(visible=False, axis="x")
     figure.legend(loc="outside right center", frameon=False, title="random projection", alignment="left")
     return figure
@@ -199,17 +156,9 @@ def _draw_ratios(table: Table) -> Figure:
     axes.margins(y=0.1)
     axes.axvline(1, color="0.4", linewidth=1, linestyle=":")
     for text, side, shift in (("downsampling", "right", -4), ("upsampling", "left", 4)):
-        axes.annotate(
-            text,
-            (1, 0),
-            xycoords=axes.get_xaxis_transform(),
-            xytext=(shift, 4),
-            textcoords="offset points",
-            ha=side,
-            color="0.4",
-            fontsize="small",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-        )
+        place: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points", "ha": side}
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+        axes.annotate(text, (1, 0), (shift, 4), color="0.4", fontsize="small", bbox=box, **place)
     return figure
 
 
@@ -227,15 +176,14 @@ def _draw_lines(table: Table, x: str) -> tuple[Figure, Axes]:
     """Accuracy against a column, with a band of ± one standard deviation; a point without runs leaves a gap."""
     figure, axes = _canvas(table, 7.5)
     for place, dataset in enumerate(dict.fromkeys(row["dataset"] for row in table)):
-        rows = [row for row in table if row["dataset"] == dataset]
+        rows = where(table, dataset=dataset)
         if any(row["runs"] for row in rows):
-            where, mean, std = (_floats(rows, column) for column in (x, "mean", "std"))
+            at, mean, std = (floats(rows, column) for column in (x, "mean", "std"))
             colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-            axes.plot(where, mean, color=colour, marker=marker, linewidth=1.8, label=paper.title_of(dataset))
+            axes.plot(at, mean, color=colour, marker=marker, linewidth=1.8, label=paper.title_of(dataset))
             lower, upper = zip(*((m - s, m + s) for m, s in zip(mean, std, strict=True)), strict=True)
-            axes.fill_between(where, lower, upper, color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(at, lower, upper, color=colour, alpha=0.15, linewidth=0)
     axes.set_ylabel("accuracy, %")
-    plain(axes)
     figure.legend(loc="outside right center", frameon=False)
     return figure, axes
 
@@ -252,18 +200,39 @@ def count_of(counts: Sequence[int], what: str) -> str:
 
 def _canvas(table: Table, width: float) -> tuple[Figure, Axes]:
     """Axes under a title with the protocol and the number of seeds in the store."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure, ((axes,),) = make_panels(1, 1, (width, 4.2))
     seeds = count_of([row["runs"] for row in table if row["runs"]], "seed")
     axes.set_title(f"COSTA with one view, {PROTOCOL}\nmean ± standard deviation over {seeds}", fontsize="medium")
     return figure, axes
 
 
-def _floats(rows: Table, column: str) -> list[float]:
+def where(table: Table, **columns: Any) -> Table:
+    """The rows that have these values in these columns."""
+    return [row for row in table if all(row[column] == value for column, value in columns.items())]
+
+
+def floats(rows: Table, column: str) -> list[float]:
     """A column to draw; missing values become NaN, which is not drawn."""
     return [math.nan if row[column] is None else row[column] for row in rows]
+
+
+FIGURES: dict[str, tuple[str, str, Callable[[Table], Figure]]] = {
+    "ablation": ("projections", "projection", _draw_ablation),
+    "ratio": ("ratio", "ratio", _draw_ratios),
+    "density": ("density", "density", _draw_densities),
+}
+"""The figures of accuracies: the experiment that each shows, the column of what that varies, and how it is drawn."""
+
+
+def make_panels(rows: int, columns: int, size: tuple[float, float], **shared: Any) -> tuple[Figure, Any]:
+    """A figure of this size in inches, and its axes in rows and columns."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, **shared)
+    for axes in panels.flat:
+        plain(axes)
+    return figure, panels
 
 
 def publish(table: Table, draw: Callable[[Table], Figure], stem: Path) -> list[Path]:

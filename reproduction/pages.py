@@ -9,7 +9,8 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from costa.evaluate.baselines import BASELINES
@@ -18,10 +19,9 @@ from costa.settings import presets
 from costa.wording import counted, signed
 from reproduction import grid, paper
 from reproduction.grid import Cell
-from reproduction.tables import fill, markdown
+from reproduction.tables import NOT_MEASURED, markdown, write_page
 
 DEFAULT, STRICT = "random-10-10-80", "strict-10-10-80"
-NOT_MEASURED = "not measured"
 SPREAD = r" ± [\d.]+"
 OURS = (
     ("ours", "tuned", DEFAULT),
@@ -31,6 +31,22 @@ OURS = (
     ("published settings", "paper", DEFAULT),
 )
 """The rows of a method: label, preset and protocol."""
+SIDE_BY_SIDE = {
+    "sketches": (
+        ["feature augmentation"],
+        {
+            "noise": ["Gaussian noise"],
+            "svd": ["SVD"],
+            "selection": ["random selection"],
+            "gaussian": ["random projection"],
+        },
+    ),
+    "ablation": (
+        ["graph", "features"],
+        {"neither": ["×", "×"], "graph": ["✓", "×"], "features": ["×", "✓"], "both": ["✓", "✓"]},
+    ),
+}
+"""First columns of two tables of variations: their header, and those of each variation."""
 
 
 def score(cell: Cell, results: Path, seeds: int, protocol: str = DEFAULT) -> str:
@@ -106,34 +122,16 @@ def _settings_file(method: str, dataset: str) -> str:
     return ", ".join(f"`{name}/{method}/{dataset}.toml`" for name in places)
 
 
-def side_by_side(
-    table: str,
-    rows: Iterable[tuple[str, Sequence[str], Callable[[str], Cell]]],
-    *,
-    seeds: int,
-    results: Path,
-    header: Sequence[str],
-) -> str:
-    """The paper's number and ours, two columns for each dataset.
-
-    Args:
-        table: Name of the table in ``paper.toml``.
-        rows: The paper's key of each row, its first columns, and its cell for a dataset.
-        seeds, results: As for :func:`score`.
-        header: Header of the first columns.
-    """
-    columns = [cell for dataset in paper.ABLATED for cell in (f"{paper.title_of(dataset)}, paper", "ours")]
+def side_by_side(experiment: str, results: Path, seeds: int) -> str:
+    """One view with each of an experiment's variations: the paper's number and ours, two columns for each dataset."""
+    header, rows = SIDE_BY_SIDE[experiment]
+    columns = [column for dataset in paper.ABLATED for column in (f"{paper.title_of(dataset)}, paper", "ours")]
     body = []
-    for key, first, cell in rows:
-        numbers = [
-            number
-            for dataset in paper.ABLATED
-            for number in (
-                paper.reported(table, key, dataset),
-                score(cell(dataset), results, seeds),
-            )
-        ]
-        body.append([*first, *numbers])
+    for key, first in rows.items():
+        body.append([*first])
+        for dataset in paper.ABLATED:
+            ours = score(paper.varied_cell(experiment, key, dataset), results, seeds)
+            body[-1] += [paper.reported(experiment, key, dataset), ours]
     return markdown([*header, *columns], body)
 
 
@@ -170,24 +168,6 @@ def rivals(results: Path, seeds: int) -> str:
         for name in others
     ]
     return markdown([f"minus {get_method(two_views).title}", *map(paper.title_of, paper.MEASURED)], rows)
-
-
-def sketches(results: Path, seeds: int) -> str:
-    """One view with other sketches, everything else equal."""
-    rows = [
-        (key, [title], lambda dataset, key=key: paper.sketch_cell(dataset, key))
-        for key, (title, _) in paper.SKETCHES.items()
-    ]
-    return side_by_side("sketches", rows, seeds=seeds, results=results, header=["feature augmentation"])
-
-
-def ablation(results: Path, seeds: int) -> str:
-    """One view with and without augmentation of the graph and of its features."""
-    rows = [
-        (key, ["✓" if on else "×" for on in which], lambda dataset, key=key: paper.ablation_cell(dataset, key))
-        for key, which in paper.ABLATION.items()
-    ]
-    return side_by_side("ablation", rows, seeds=seeds, results=results, header=["graph", "features"])
 
 
 def difference(first: Cell, second: Cell, results: Path, seeds: int, protocol: str = DEFAULT) -> str:
@@ -237,22 +217,16 @@ def again(results: Path, seeds: int) -> str:
 TABLES: dict[str, Callable[[Path, int], str]] = {
     "table-overview": overview,
     "table-rivals": rivals,
-    "table-main": lambda results, seeds: main_table(paper.MAIN, results, seeds),
-    "table-citation": lambda results, seeds: main_table(paper.CITATION, results, seeds),
+    "table-main": partial(main_table, paper.MAIN),
+    "table-citation": partial(main_table, paper.CITATION),
     "table-again": again,
-    "table-sketches": sketches,
-    "table-ablation": ablation,
+    "table-sketches": partial(side_by_side, "sketches"),
+    "table-ablation": partial(side_by_side, "ablation"),
     "table-differences": differences,
 }
 """The tables by the name of their place on the page."""
 
 
 def write(name: str, results: Path, out: Path, seeds: int) -> list[Path]:
-    """Put a table in its place in ``results.md``, next to the folder of figures; create the page if necessary."""
-    page = out.parent / "results.md"
-    table = TABLES[name](results, seeds)
-    if not page.exists():
-        places = "\n\n".join(f"<!-- {place} -->\n{NOT_MEASURED}\n<!-- end of {place} -->" for place in TABLES)
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(f"# Results\n\n{places}\n", encoding="utf-8")
-    return [fill(page, name, table)]
+    """Put a table in its place in ``results.md``, next to the folder of figures."""
+    return [write_page(out.parent / "results.md", TABLES, results, seeds, only=[name])]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from costa import settings
 from costa.methods import get_method
 from costa.settings import presets
 from reproduction.grid import Cell, Settings
+from reproduction.requests import UNMEASURED
 
 if TYPE_CHECKING:
     from costa.graphs.benchmarks import Benchmark
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 MAIN = ("wikics", "amazon-computers", "amazon-photo", "coauthor-cs", "coauthor-physics")
 CITATION = ("cora", "citeseer", "pubmed", "dblp")
 ABLATED = ("cora", "citeseer", "wikics")
-UNMEASURED = ("wikics",)
-"""Graphs whose file was not available."""
 MEASURED = tuple(dataset for dataset in (*CITATION, *MAIN) if dataset not in UNMEASURED)
 
 METHODS = (
@@ -44,44 +43,60 @@ FAMILIES = {
 TIMED = ("amazon-photo", "cora")
 """Graphs on which every method is timed."""
 
-SKETCHES: dict[str, tuple[str, Settings]] = {
-    "noise": ("Gaussian noise", (("sketch.kind", "noise"), ("sketch.noise_std", 1.0))),
-    "svd": ("SVD", (("sketch.kind", "svd"),)),
-    "selection": ("random selection", (("sketch.kind", "selection"),)),
-    "gaussian": ("random projection", (("sketch.kind", "gaussian"),)),
-}
-"""Ways to augment features: their name in the table, and their settings."""
-
 RATE = 0.2
 """Rate of dropped edges and masked attributes if the ablation augments the graph."""
-_GRAPH: dict[bool, Settings] = {
-    on: (("augment.edge_rate", on * RATE), ("augment.mask_rate", on * RATE)) for on in (False, True)
-}
-_FEATURES: dict[bool, Settings] = {False: (("sketch.kind", "none"),), True: (("sketch.kind", "gaussian"),)}
-ABLATION: dict[str, tuple[bool, bool]] = {
-    "neither": (False, False),
-    "graph": (True, False),
-    "features": (False, True),
-    "both": (True, True),
-}
-"""Whether the graph and whether its features are augmented."""
-
-PROJECTIONS: dict[str, Settings] = {
-    "fresh in each epoch": (("sketch.kind", "gaussian"),),
-    "fixed": (("sketch.kind", "gaussian"), ("sketch.fixed", True)),
-    "none": (("sketch.kind", "none"),),
-}
+_GRAPH, _WHOLE_GRAPH = ((("augment.edge_rate", rate), ("augment.mask_rate", rate)) for rate in (RATE, 0.0))
+_SKETCH, _NO_SKETCH = ((("sketch.kind", kind),) for kind in ("gaussian", "none"))
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5)
 DENSITIES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064)
 
+Key = float | str
 
-@dataclass(frozen=True)
-class Point:
-    """A point of a figure: its curve or bar, its x, and the cell that it is the mean of."""
+VARIATIONS: dict[str, Mapping[Key, Settings]] = {
+    "sketches": {
+        "noise": (("sketch.kind", "noise"), ("sketch.noise_std", 1.0)),
+        "svd": (("sketch.kind", "svd"),),
+        "selection": (("sketch.kind", "selection"),),
+        "gaussian": _SKETCH,
+    },
+    "ablation": {
+        "neither": _WHOLE_GRAPH + _NO_SKETCH,
+        "graph": _GRAPH + _NO_SKETCH,
+        "features": _WHOLE_GRAPH + _SKETCH,
+        "both": _GRAPH + _SKETCH,
+    },
+    "projections": {
+        "fresh in each epoch": _SKETCH,
+        "fixed": (*_SKETCH, ("sketch.fixed", True)),
+        "none": _NO_SKETCH,
+    },
+    "ratio": {ratio: (*_SKETCH, ("sketch.ratio", ratio)) for ratio in RATIOS},
+    "density": {density: (("sketch.kind", "sparse"), ("sketch.density", density)) for density in DENSITIES},
+}
+"""The ablations by experiment: what each varies in one view, by a key, with the settings of each."""
 
-    series: str
-    x: float | str
-    cell: Cell
+COMPARED: dict[str, tuple[str, Key, Key]] = {
+    "random projection, minus Gaussian noise": ("sketches", "gaussian", "noise"),
+    "random projection, minus SVD": ("sketches", "gaussian", "svd"),
+    "random projection, minus random selection": ("sketches", "gaussian", "selection"),
+    "the graph augmented, minus nothing": ("ablation", "graph", "neither"),
+    "the features augmented, minus nothing": ("ablation", "features", "neither"),
+    "the features augmented, minus the graph": ("ablation", "features", "graph"),
+    "both augmented, minus the features alone": ("ablation", "both", "features"),
+    "a fresh Gaussian P, minus a fixed one": ("projections", "fresh in each epoch", "fixed"),
+    "a fresh Gaussian P, minus none": ("projections", "fresh in each epoch", "none"),
+    "the tuned sketch, minus none": ("projections", "tuned", "none"),
+    "k = n, minus k = 0.1 n": ("ratio", 1.0, 0.1),
+    "k = 0.5 n, minus k = n": ("ratio", 0.5, 1.0),
+    "k = 1.5 n, minus k = n": ("ratio", 1.5, 1.0),
+    "density 0.064, minus 0.001": ("density", 0.064, 0.001),
+}
+"""What the ablations compare, by title: the experiment and two of its keys, the first minus the second."""
+
+
+def tuned_cells(datasets: Sequence[str]) -> list[Cell]:
+    """Each method with its tuned settings."""
+    return [Cell(method, dataset) for dataset in datasets for method in METHODS]
 
 
 def main_cells(datasets: Sequence[str]) -> list[Cell]:
@@ -89,19 +104,11 @@ def main_cells(datasets: Sequence[str]) -> list[Cell]:
 
     Each tuned method also has its encoder without training.
     """
-    cells = [
-        cell
-        for dataset in datasets
-        for method in METHODS
-        for cell in (
-            *(
-                Cell(method, dataset, preset)
-                for preset in ("tuned", "strict", "paper")
-                if preset == "tuned" or dataset in presets.published(preset, method)
-            ),
-            untrained_cell(method, dataset),
-        )
-    ]
+    cells: list[Cell | None] = []
+    for tuned in tuned_cells(datasets):
+        others = [name for name in ("strict", "paper") if tuned.dataset in presets.published(name, tuned.method)]
+        cells += [tuned, *(replace(tuned, preset=name) for name in others)]
+        cells.append(untrained_cell(tuned.method, tuned.dataset))
     return [cell for cell in dict.fromkeys(cells) if cell is not None]
 
 
@@ -137,10 +144,17 @@ def timed_cell(method: str, dataset: str) -> Cell:
     return Cell(method, dataset, experiment="time", alone=True)
 
 
-def sketch_cell(dataset: str, sketch: str) -> Cell:
-    """One view with one of :data:`SKETCHES`."""
-    rows = _svd_rows(dataset) if sketch == "svd" else ()
-    return Cell("costa-sv", dataset, given=SKETCHES[sketch][1] + rows, experiment="sketches")
+def varied_cell(experiment: str, key: Key, dataset: str) -> Cell:
+    """One view with one of :data:`VARIATIONS`, or as it was tuned."""
+    if key == "tuned":
+        return Cell("costa-sv", dataset)
+    given = VARIATIONS[experiment][key] + (_svd_rows(dataset) if key == "svd" else ())
+    return Cell("costa-sv", dataset, given=given, experiment=experiment)
+
+
+def varied_cells(experiment: str, datasets: Sequence[str]) -> list[Cell]:
+    """All variations of an experiment."""
+    return [varied_cell(experiment, key, dataset) for dataset in datasets for key in VARIATIONS[experiment]]
 
 
 def _svd_rows(dataset: str) -> Settings:
@@ -152,76 +166,16 @@ def _svd_rows(dataset: str) -> Settings:
     return (("sketch.k", width),) if rows > width else ()
 
 
-def ablation_cell(dataset: str, which: str) -> Cell:
-    """One view, with or without augmentation of the graph and of its features."""
-    graph, features = ABLATION[which]
-    return Cell("costa-sv", dataset, given=_GRAPH[graph] + _FEATURES[features], experiment="ablation")
-
-
-def projection_points(datasets: Sequence[str]) -> list[Point]:
-    """A new random projection in each epoch, one for all epochs, and none."""
-    return [
-        Point(name, dataset, Cell("costa-sv", dataset, given=given, experiment="projections"))
-        for dataset in datasets
-        for name, given in PROJECTIONS.items()
-    ]
-
-
-def ratio_points(datasets: Sequence[str]) -> list[Point]:
-    """k/n from 0.1 to 1.5."""
-    return _curve(datasets, "gaussian", "ratio", RATIOS)
-
-
-def density_points(datasets: Sequence[str]) -> list[Point]:
-    """A very sparse P of increasing density."""
-    return _curve(datasets, "sparse", "density", DENSITIES)
-
-
-def _curve(datasets: Sequence[str], kind: str, name: str, values: Sequence[float]) -> list[Point]:
-    """One view with ``sketch.NAME`` at each of the values."""
-    return [
-        Point(dataset, value, Cell("costa-sv", dataset, given=given, experiment=name))
-        for dataset in datasets
-        for value in values
-        for given in [(("sketch.kind", kind), (f"sketch.{name}", value))]
-    ]
-
-
 def comparisons(dataset: str) -> dict[str, tuple[Cell, Cell]]:
-    """What the ablations compare, by title: two cells, the first minus the second.
+    """The cells of :data:`COMPARED` that the dataset has.
 
     Two runs with the same seed have the same initial weights and the same split.
     """
-    fresh, fixed, none = (point.cell for point in projection_points([dataset]))
-    projections = {
-        "a fresh Gaussian P, minus a fixed one": (fresh, fixed),
-        "a fresh Gaussian P, minus none": (fresh, none),
-        "the tuned sketch, minus none": (Cell("costa-sv", dataset), none),
-    }
-    if dataset not in ABLATED:
-        return projections
-    sketch = {name: sketch_cell(dataset, name) for name in SKETCHES}
-    augmented = {name: ablation_cell(dataset, name) for name in ABLATION}
-    ratio = {point.x: point.cell for point in ratio_points([dataset])}
-    density = {point.x: point.cell for point in density_points([dataset])}
     return {
-        "random projection, minus Gaussian noise": (sketch["gaussian"], sketch["noise"]),
-        "random projection, minus SVD": (sketch["gaussian"], sketch["svd"]),
-        "random projection, minus random selection": (sketch["gaussian"], sketch["selection"]),
-        "the graph augmented, minus nothing": (augmented["graph"], augmented["neither"]),
-        "the features augmented, minus nothing": (augmented["features"], augmented["neither"]),
-        "the features augmented, minus the graph": (augmented["features"], augmented["graph"]),
-        "both augmented, minus the features alone": (augmented["both"], augmented["features"]),
-        **projections,
-        "k = n, minus k = 0.1 n": (ratio[1.0], ratio[0.1]),
-        "k = 0.5 n, minus k = n": (ratio[0.5], ratio[1.0]),
-        "k = 1.5 n, minus k = n": (ratio[1.5], ratio[1.0]),
-        "density 0.064, minus 0.001": (density[0.064], density[0.001]),
+        title: (varied_cell(experiment, first, dataset), varied_cell(experiment, second, dataset))
+        for title, (experiment, first, second) in COMPARED.items()
+        if experiment == "projections" or dataset in ABLATED
     }
-
-
-POINTS = {"ablation": projection_points, "ratio": ratio_points, "density": density_points}
-"""The points of each figure."""
 
 
 def reported(table: str, row: str, dataset: str) -> str:

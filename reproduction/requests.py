@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
+UNMEASURED = ("wikics",)
+"""Graphs whose file was not available."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -28,6 +31,10 @@ class Request:
     seeds: int = 20
     datasets: Sequence[str] = ()
     methods: Sequence[str] = ()
+
+    def graphs(self, default: Sequence[str]) -> list[str]:
+        """The requested datasets, or else those of ``default`` whose files were available."""
+        return list(self.datasets) or [dataset for dataset in default if dataset not in UNMEASURED]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from costa.errors import InputError
 from costa.wording import signed
 from reproduction import store
 
+NOT_MEASURED = "not measured"
 KERNELS = ("cora", "citeseer", "amazon-photo")
 SEEDS = 5
 FRUGAL = {
@@ -45,6 +46,21 @@ def fill(page: Path, name: str, table: str) -> Path:
         raise InputError(f"{page} has no place for {name}: put {start} and {end} on lines of their own.")
     before, after = text.partition(start)[0], text.partition(end)[2]
     page.write_text(f"{before}{start}\n{table}\n{end}{after}", encoding="utf-8")
+    return page
+
+
+def write_page(page: Path, tables: Mapping[str, Callable[..., str]], *arguments: Any, only: Iterable[str] = ()) -> Path:
+    """Make the tables, or ``only`` some, and put them in their places; create the page, with all places, if necessary.
+
+    The page stays as it is if a table cannot be made.
+    """
+    made = {name: tables[name](*arguments) for name in only or tables}
+    if not page.exists():
+        places = "\n\n".join(f"<!-- {place} -->\n{NOT_MEASURED}\n<!-- end of {place} -->" for place in tables)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(f"# {page.stem.capitalize()}\n\n{places}\n", encoding="utf-8")
+    for name, table in made.items():
+        fill(page, name, table)
     return page
 
 
@@ -144,12 +160,7 @@ def frugal(results: Path) -> str:
 
 
 def _accuracies(
-    results: Path,
-    experiment: str,
-    method: str,
-    dataset: str,
-    key: str,
-    values: Mapping[str, Mapping[str, float]],
+    results: Path, experiment: str, method: str, dataset: str, key: str, values: Mapping[str, Mapping[str, float]]
 ) -> dict[str, list[float]]:
     """For each value of the setting ``key``, the mean accuracy of each run under the first protocol, in percent.
 
@@ -190,8 +201,4 @@ TABLES = {
 
 def performance(results: Path, out: Path) -> list[Path]:
     """Fill the tables of ``performance.md``, next to the folder of figures."""
-    page = out.parent / "performance.md"
-    filled = {name: table(results) for name, table in TABLES.items()}
-    for name, table in filled.items():
-        fill(page, name, table)
-    return [page]
+    return [write_page(out.parent / "performance.md", TABLES, results)]

@@ -12,23 +12,29 @@ from costa.graphs.benchmarks import BENCHMARKS
 from costa.methods import METHODS
 from costa.wording import did_you_mean
 from reproduction import bounds, bounds_page, figures, pages, paper, tables, time_page
-from reproduction.bias import targets as bias_targets
+from reproduction.bias import figures as bias
+from reproduction.bias import page as bias_page
+from reproduction.bias import study
 from reproduction.grid import Cell
 from reproduction.requests import Request, Setup
+
+Draw = Callable[[Request], list[Path]]
+Measure = Callable[[Request, Setup], None]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A one-line description, a function that makes the files from the store, and the cells whose runs it needs.
+    """A name, a description in one line, a function that makes the files, and the cells whose runs it needs.
 
     ``measure`` adds measurements that are not runs of a method, if the store lacks them. If something is missing,
     ``make`` raises an :class:`InputError` that names the command to measure it.
     """
 
+    name: str
     description: str
-    make: Callable[[Request], list[Path]]
+    make: Draw
     cells: Callable[[Request], list[Cell]] = lambda request: []
-    measure: Callable[[Request, Setup], None] | None = None
+    measure: Measure | None = None
 
 
 def check(names: Sequence[str], request: Request) -> None:
@@ -73,141 +79,114 @@ def reproduce(names: Sequence[str], request: Request) -> list[Path]:
     return [path for name in names for path in TARGETS[name].make(request)]
 
 
-def _datasets(request: Request, default: Sequence[str]) -> list[str]:
-    """The requested datasets, or else the target's without those whose files were not available."""
-    return list(request.datasets) or [dataset for dataset in default if dataset not in paper.UNMEASURED]
+def _table(name: str, what: str, columns: Sequence[str], cells_of: Callable[[Sequence[str]], list[Cell]]) -> Target:
+    """A table of ``results.md``; only datasets that it has a column for need runs."""
+    return Target(
+        name,
+        f"{what}, into docs/results.md",
+        lambda r: pages.write(name, r.results, r.out, r.seeds),
+        lambda r: cells_of([dataset for dataset in r.graphs(columns) if dataset in columns]),
+    )
 
 
-def _columns(request: Request, columns: Sequence[str]) -> list[str]:
-    """Those of them that a table has a column for."""
-    return [dataset for dataset in _datasets(request, columns) if dataset in columns]
+def _accuracy(figure: str, what: str, datasets: Sequence[str]) -> Target:
+    """A figure of the accuracies of an experiment's variations."""
+    return Target(
+        f"fig-{figure}",
+        what,
+        lambda r: figures.fig_accuracy(figure, r.results, r.out, r.graphs(datasets), r.seeds),
+        lambda r: paper.varied_cells(figures.FIGURES[figure][0], r.graphs(datasets)),
+    )
 
 
-def _performance(request: Request) -> list[Path]:
-    return tables.performance(request.results, request.out)
+def _bias(name: str, what: str, draw: Draw, measure: Measure) -> Target:
+    """A figure of bias, and its tables in ``bias.md``.
 
-
-def _runtime(request: Request) -> list[Path]:
-    return figures.fig_runtime(request.results, request.out)
-
-
-def _page(name: str) -> Callable[[Request], list[Path]]:
-    return lambda request: pages.write(name, request.results, request.out, request.seeds)
-
-
-def _main_cells(columns: Sequence[str]) -> Callable[[Request], list[Cell]]:
-    return lambda request: paper.main_cells(_columns(request, columns))
-
-
-def _overview_cells(request: Request) -> list[Cell]:
-    return [Cell(method, dataset) for dataset in _columns(request, paper.MEASURED) for method in paper.METHODS]
-
-
-def _again_cells(request: Request) -> list[Cell]:
-    repeated = paper.repeated_cells(_columns(request, paper.MEASURED))
-    return [*repeated, *map(paper.again, repeated)]
-
-
-def _sketch_cells(request: Request) -> list[Cell]:
-    return [
-        paper.sketch_cell(dataset, sketch) for dataset in _columns(request, paper.ABLATED) for sketch in paper.SKETCHES
-    ]
-
-
-def _ablation_cells(request: Request) -> list[Cell]:
-    return [
-        paper.ablation_cell(dataset, which) for dataset in _columns(request, paper.ABLATED) for which in paper.ABLATION
-    ]
-
-
-def _difference_cells(request: Request) -> list[Cell]:
-    return [
-        cell
-        for dataset in _columns(request, paper.CITATION)
-        for pair in paper.comparisons(dataset).values()
-        for cell in pair
-    ]
-
-
-def _time(request: Request) -> list[Path]:
-    datasets = _datasets(request, paper.TIMED)
-    # a page of some of the graphs would lose the others
-    return time_page.write(request.results, request.out, datasets, request.seeds, page=not request.datasets)
-
-
-def _time_cells(request: Request) -> list[Cell]:
-    """For each method the table's runs, which give the accuracy, and the runs alone, which give the seconds."""
-    return [
-        cell
-        for dataset in _datasets(request, paper.TIMED)
-        for method in paper.METHODS
-        for cell in (Cell(method, dataset), paper.timed_cell(method, dataset))
-    ]
-
-
-def _figure(name: str, description: str) -> Target:
-    """A figure of points: ``figures.fig_NAME`` draws what ``paper.POINTS`` lists."""
-
-    def datasets(request: Request) -> list[str]:
-        return _datasets(request, paper.CITATION if name == "ablation" else paper.ABLATED)
+    The page is about the paper's graphs; a figure of requested datasets leaves it unchanged.
+    """
+    of_figure = bias_page.OF_FIGURE[name]
 
     def make(request: Request) -> list[Path]:
-        return figures.FIGURES[name](request.results, request.out, datasets(request), request.seeds)
+        paths = draw(request)
+        if of_figure and not request.datasets:
+            paths.append(
+                tables.write_page(request.out.parent / "bias.md", bias_page.TABLES, request.results, only=of_figure)
+            )
+        return paths
 
-    def points_cells(request: Request) -> list[Cell]:
-        return [point.cell for point in paper.POINTS[name](datasets(request))]
-
-    return Target(description, make, points_cells)
-
-
-def _bias(name: str, description: str) -> Target:
-    """A figure of :mod:`reproduction.bias`."""
-    return Target(description, partial(bias_targets.make, name), measure=bias_targets.PARTS[name].measure)
+    return Target(name, f"{what}; also into docs/bias.md" if of_figure else what, make, measure=measure)
 
 
-TARGETS = {
-    "table-main": Target(
-        "WikiCS, Amazon and Coauthor graphs, into docs/results.md", _page("table-main"), _main_cells(paper.MAIN)
+_TARGETS = (
+    _table("table-main", "WikiCS, Amazon and Coauthor graphs", paper.MAIN, paper.main_cells),
+    _table("table-citation", "Cora, CiteSeer, PubMed and DBLP", paper.CITATION, paper.main_cells),
+    _table(
+        "table-overview", "every method on eight graphs, with the paper's numbers", paper.MEASURED, paper.tuned_cells
     ),
-    "table-citation": Target(
-        "Cora, CiteSeer, PubMed and DBLP, into docs/results.md", _page("table-citation"), _main_cells(paper.CITATION)
+    _table(
+        "table-rivals", "every method minus COSTA with two views, split by split", paper.MEASURED, paper.tuned_cells
     ),
-    "table-overview": Target(
-        "every method on eight graphs, with the paper's numbers, into docs/results.md",
-        _page("table-overview"),
-        _overview_cells,
+    _table(
+        "table-again",
+        "COSTA in both main tables, the second run minus the first",
+        paper.MEASURED,
+        lambda datasets: [cell for first in paper.repeated_cells(datasets) for cell in (first, paper.again(first))],
     ),
-    "table-rivals": Target(
-        "every method minus COSTA with two views, split by split, into docs/results.md",
-        _page("table-rivals"),
-        _overview_cells,
+    _table(
+        "table-sketches",
+        "noise, SVD, selection and projection in one view",
+        paper.ABLATED,
+        partial(paper.varied_cells, "sketches"),
     ),
-    "table-again": Target(
-        "COSTA in both main tables, the second run minus the first, into docs/results.md",
-        _page("table-again"),
-        _again_cells,
+    _table(
+        "table-ablation",
+        "graph against feature augmentation in one view",
+        paper.ABLATED,
+        partial(paper.varied_cells, "ablation"),
     ),
-    "table-sketches": Target(
-        "noise, SVD, selection and projection in one view, into docs/results.md", _page("table-sketches"), _sketch_cells
+    _table(
+        "table-differences",
+        "the ablations' differences, seed by seed",
+        paper.CITATION,
+        lambda datasets: [cell for name in datasets for pair in paper.comparisons(name).values() for cell in pair],
     ),
-    "table-ablation": Target(
-        "graph against feature augmentation in one view, into docs/results.md", _page("table-ablation"), _ablation_cells
+    _accuracy("ablation", "a fresh, a fixed and no random projection", paper.CITATION),
+    _accuracy("ratio", "accuracy against k/n", paper.ABLATED),
+    _accuracy("density", "accuracy against the density of a very sparse projection", paper.ABLATED),
+    Target(
+        "fig-runtime",
+        "seconds for 1,000 epochs against nodes, from `bench-runtime`",
+        lambda r: figures.fig_runtime(r.results, r.out),
     ),
-    "table-differences": Target(
-        "the ablations' differences, seed by seed, into docs/results.md", _page("table-differences"), _difference_cells
+    Target(
+        "fig-time",
+        "accuracy against the seconds that one model takes alone, every method",
+        # a page of some of the graphs would lose the others
+        lambda r: time_page.write(r.results, r.out, r.graphs(paper.TIMED), r.seeds, page=not r.datasets),
+        # the table's runs give the accuracy, those alone the seconds
+        lambda r: [
+            cell
+            for tuned in paper.tuned_cells(r.graphs(paper.TIMED))
+            for cell in (tuned, paper.timed_cell(tuned.method, tuned.dataset))
+        ],
     ),
-    "fig-ablation": _figure("ablation", "a fresh, a fixed and no random projection"),
-    "fig-ratio": _figure("ratio", "accuracy against k/n"),
-    "fig-density": _figure("density", "accuracy against the density of a very sparse projection"),
-    "fig-runtime": Target("seconds for 1,000 epochs against nodes, from `bench-runtime`", _runtime),
-    "fig-time": Target("accuracy against the seconds that one model takes alone, every method", _time, _time_cells),
-    "fig-bounds": Target(
-        "how well each sketch keeps the covariance; also into docs/theory.md", bounds_page.write, measure=bounds.measure
+    Target(
+        "fig-bounds",
+        "how well each sketch keeps the covariance; also into docs/theory.md",
+        bounds_page.write,
+        measure=bounds.measure,
     ),
-    "fig-bias-2d": _bias("fig-bias-2d", "one node of Cora in two dimensions, 500 augmentations"),
-    "fig-bias-distribution": _bias("fig-bias-distribution", "bias of every node and of noise; also into docs/bias.md"),
-    "fig-bias-degree": _bias("fig-bias-degree", "bias against degree; also into docs/bias.md"),
-    "fig-degrees": _bias("fig-degrees", "degrees of the graphs and their power laws; also into docs/bias.md"),
-    "fig-counterexample": _bias("fig-counterexample", "contrast with and without bias; also into docs/bias.md"),
-    "performance": Target("the tables of docs/performance.md, from the benches", _performance),
-}
+    _bias("fig-bias-2d", "one node of Cora in two dimensions, 500 augmentations", bias.fig_plane, study.measure_plane),
+    _bias("fig-bias-distribution", "bias of every node and of noise", bias.fig_distribution, study.measure_nodes),
+    _bias("fig-bias-degree", "bias against degree", bias.fig_degree, study.measure_nodes),
+    _bias("fig-degrees", "degrees of the graphs and their power laws", bias.fig_degrees, study.measure_degrees),
+    _bias(
+        "fig-counterexample", "contrast with and without bias", bias.fig_counterexample, study.measure_counterexample
+    ),
+    Target(
+        "performance",
+        "the tables of docs/performance.md, from the benches",
+        lambda r: tables.performance(r.results, r.out),
+    ),
+)
+TARGETS = {target.name: target for target in _TARGETS}

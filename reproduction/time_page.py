@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import statistics
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from costa.errors import InputError
-from costa.insight.drawing import plain
 from costa.methods import get_method
 from reproduction import grid, labels, paper
-from reproduction.figures import PROTOCOL, Table, accuracy, count_of, publish
+from reproduction.figures import PROTOCOL, Table, accuracy, count_of, make_panels, publish, where
 from reproduction.grid import Cell
 from reproduction.tables import fill, markdown
 
@@ -46,6 +45,12 @@ SHORT = {
     "costa-mv": "COSTA-MV",
 }
 """Short names of methods whose title is too long for a label."""
+LABEL: dict[str, Any] = {
+    **{"ha": "center", "va": "center", "fontsize": "small", "in_layout": False, "zorder": 4},
+    "arrowprops": {"arrowstyle": "-", "color": "0.3", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4},
+}
+"""The look of a label, and of the line that leads to it."""
+OF_TIMES: dict[str, Callable[[list[float]], float]] = {"seconds": statistics.median, "fastest": min, "slowest": max}
 QUICKEST = 0.01
 """Seconds; a faster method is drawn here, and its label says so.
 
@@ -67,7 +72,7 @@ def write(results: Path, out: Path, datasets: Sequence[str], seeds: int, *, page
         )
     _one_device((row["device"] for row in table if row["device"] not in ("", "cpu")), results)
     for row in table:
-        rivals = [other for other in table if other["dataset"] == row["dataset"] and _is_shown(other)]
+        rivals = filter(_is_shown, where(table, dataset=row["dataset"]))
         row["front"] = _is_shown(row) and not any(_beats(other, row) for other in rivals)
     files = publish(table, draw, out / NAME)
     return files + _write_section(table, out) if page else files
@@ -78,16 +83,14 @@ def _row(family: str, method: str, dataset: str, results: Path, seeds: int) -> d
     cell = paper.timed_cell(method, dataset)
     alone = [run for run in grid.find(cell, results, seeds).values() if run["status"] == "ok"]
     # older lines lack the time that the vectors took, which is milliseconds
-    times = sorted(run["seconds"] + run.get("embed_seconds", 0.0) for run in alone)
+    times = [run["seconds"] + run.get("embed_seconds", 0.0) for run in alone]
     return {
         "dataset": dataset,
         "family": family,
         "method": method,
         **accuracy(Cell(method, dataset), results, seeds),
         "device": _one_device((run["device"] for run in alone), results),
-        "seconds": _rounded(statistics.median(times)) if times else None,
-        "fastest": _rounded(times[0]) if times else None,
-        "slowest": _rounded(times[-1]) if times else None,
+        **{name: _rounded(of(times)) if times else None for name, of in OF_TIMES.items()},
         "timings": len(times),
         "mean_of_timed": accuracy(cell, results, seeds)["mean"],
     }
@@ -129,10 +132,6 @@ def _write_section(table: Table, out: Path) -> list[Path]:
         section = f"## Accuracy against time\n<!-- {NAME} -->\n<!-- end of {NAME} -->"
         page.write_text(f"{text.rstrip()}\n\n{section}\n", encoding="utf-8")
     stem = f"{out.name}/{NAME}"
-    order = list(dict.fromkeys(row["dataset"] for row in table))
-    front = sorted(
-        (row for row in table if row["front"]), key=lambda row: (order.index(row["dataset"]), row["seconds"])
-    )
     rows = [
         [
             paper.title_of(row["dataset"]),
@@ -141,7 +140,8 @@ def _write_section(table: Table, out: Path) -> list[Path]:
             "CPU" if row["device"] == "cpu" else row["device"],
             f"{row['mean']:.2f} ± {row['std']:.2f}",
         ]
-        for row in front
+        for dataset in dict.fromkeys(row["dataset"] for row in table)
+        for row in sorted(where(table, dataset=dataset, front=True), key=lambda row: row["seconds"])
     ]
     words = (
         "The accuracy is that of *ours* in the tables above. The seconds are those of one model that has the device to"
@@ -157,16 +157,11 @@ def _write_section(table: Table, out: Path) -> list[Path]:
 def draw(table: Table) -> Figure:
     """A panel for each dataset, a labelled point for each method; a hollow point was timed on a CPU."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
     datasets = list(dict.fromkeys(row["dataset"] for row in table))
     shown = [row for row in table if _is_shown(row)]
-    figure = Figure(figsize=(6 * len(datasets), 6.4), layout="constrained")
-    panels = figure.subplots(1, len(datasets), squeeze=False)[0]
-    panel_names = [
-        _draw_panel(axes, [row for row in table if row["dataset"] == dataset])
-        for axes, dataset in zip(panels, datasets, strict=True)
-    ]
+    figure, (panels,) = make_panels(1, len(datasets), (6 * len(datasets), 6.4))
+    names = [_draw_panel(axes, where(table, dataset=name)) for axes, name in zip(panels, datasets, strict=True)]
     panels[0].set_ylabel("test accuracy, %")
     seeds, timings = (
         count_of([row[key] for row in shown], what) for key, what in (("runs", "seed"), ("timings", "run"))
@@ -181,8 +176,8 @@ def draw(table: Table) -> Figure:
     # the layout decides where the points are on the page, and so where their labels fit
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
-    for axes, names in zip(panels, panel_names, strict=True):
-        labels.keep_apart(axes, names, canvas.get_renderer())
+    for axes, of_panel in zip(panels, names, strict=True):
+        labels.keep_apart(axes, of_panel, canvas.get_renderer())
     return figure
 
 
@@ -192,39 +187,23 @@ def _draw_panel(axes: Axes, rows: Table) -> list[Annotation]:
 
     shown = [row for row in rows if _is_shown(row)]
     named = []
+    outline = [withStroke(linewidth=2, foreground="white")]  # legible even across a line
     for row in shown:
         colour, marker = LOOKS[row["family"]]
         fastest, x, slowest = (max(QUICKEST, row[key]) for key in ("fastest", "seconds", "slowest"))
         y = row["mean"]
-        axes.errorbar(
-            x,
-            y,
-            xerr=[[x - fastest], [slowest - x]],
-            yerr=row["std"],
-            color=colour,
-            marker=marker,
-            markersize=7,
-            markerfacecolor="white" if row["device"] == "cpu" else colour,
-            elinewidth=0.8,
-            zorder=3,
-            label=row["method"],
-        )
-        named.append(
-            axes.annotate(
-                _short(row["method"]) + (f"\n(< {1000 * QUICKEST:g} ms)" if row["seconds"] < QUICKEST else ""),
-                (x, y),
-                xytext=(0, 0),
-                textcoords="offset points",
-                ha="center",
-                va="center",
-                fontsize="small",
-                arrowprops={"arrowstyle": "-", "color": "0.3", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4},
-                # legible even across a line
-                path_effects=[withStroke(linewidth=2, foreground="white")],
-                in_layout=False,
-                zorder=4,
-            )
-        )
+        spans: dict[str, Any] = {"xerr": [[x - fastest], [slowest - x]], "yerr": row["std"], "elinewidth": 0.8}
+        face = "white" if row["device"] == "cpu" else colour
+        style: dict[str, Any] = {
+            "color": colour,
+            "marker": marker,
+            "markersize": 7,
+            "markerfacecolor": face,
+            "zorder": 3,
+        }
+        axes.errorbar(x, y, **spans, **style, label=row["method"])
+        name = _short(row["method"]) + (f"\n(< {1000 * QUICKEST:g} ms)" if row["seconds"] < QUICKEST else "")
+        named.append(axes.annotate(name, (x, y), (0, 0), textcoords="offset points", path_effects=outline, **LABEL))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,g}")
     axes.margins(0.08)
@@ -237,7 +216,6 @@ def _draw_panel(axes: Axes, rows: Table) -> list[Annotation]:
     axes.plot([x for x, _ in corners], [y for _, y in corners], color="0.5", linewidth=1, zorder=2, label="front")
     axes.set_title(paper.title_of(rows[0]["dataset"]), fontsize="medium")
     axes.set_xlabel("\n".join(["seconds to the vectors", *_lacking(rows)]))
-    plain(axes)
     return named
 
 

@@ -85,7 +85,7 @@ def test_the_front_door():
 
 
 SCORE = {"mean": float, "std": float, "per_split": list}
-FLOOR = {"accuracy": float, "nmi": float}
+BASELINE = {"accuracy": float, "nmi": float}
 METRICS = {
     "schema": int,
     "method": str,
@@ -112,7 +112,7 @@ METRICS = {
         }
     ],
     "clustering": {"nmi": float, "ari": float},
-    "floor": {"raw": FLOOR, "diffused": FLOOR, "untrained": FLOOR},
+    "floor": {"raw": BASELINE, "diffused": BASELINE, "untrained": BASELINE},
 }
 
 

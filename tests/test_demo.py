@@ -22,11 +22,3 @@ def test_demo_prints_a_table_draws_a_picture_writes_a_page_and_says_where(costa,
     page = out / "digits-costa-mv-0" / "report.html"
     assert str(page) in result.out
     assert "<h1>digits: COSTA, two views</h1>" in page.read_text()
-
-
-def test_demo_leaves_other_peoples_folders_alone(costa, tmp_path):
-    mine = tmp_path / "digits-costa-mv-0"
-    mine.mkdir()
-    (mine / "config.json").write_text("{}")
-    assert costa("demo", "--out", tmp_path).code == 2
-    assert (mine / "config.json").read_text() == "{}"

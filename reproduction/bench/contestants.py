@@ -36,22 +36,6 @@ class Contestant:
     build: Callable[[Data, torch.device], Trainee]
 
 
-class TwinTrainee:
-    """A plain twin."""
-
-    def __init__(self, make: Callable[..., twins.PlainTwin], graph: Data, device: torch.device) -> None:
-        self.twin = make(graph, device)
-
-    def run(self, epochs: int) -> None:
-        """One epoch after the other."""
-        for _ in range(epochs):
-            self.twin.epoch()
-
-    def embed(self) -> Tensor:
-        """H."""
-        return self.twin.embed()
-
-
 class MethodTrainee:
     """A method of the package, trained as ``costa train`` trains it, with the twins' sizes, rates and temperature.
 
@@ -93,19 +77,15 @@ SHARED: dict[str, Any] = {
 TWO_VIEWS: dict[str, Any] = {"augment.edge_rate": twins.EDGE_RATE, "augment.mask_rate": twins.MASK_RATE}
 
 
-def _twin(name: str, make: Callable[..., twins.PlainTwin]) -> Contestant:
-    return Contestant(name, partial(TwinTrainee, make))
-
-
 def _method(name: str, method: str, **given: Any) -> Contestant:
     return Contestant(name, partial(MethodTrainee, method, given))
 
 
-GRACE = _twin("plain GRACE", twins.PlainGRACE)
-GCA = _twin("plain GCA", twins.PlainGCA)
-PLAIN_SV = _twin("plain COSTA one view", partial(twins.PlainCOSTA, views=1))
-PLAIN_MV = _twin("plain COSTA two views", partial(twins.PlainCOSTA, views=2))
-RELEASED_MV = _twin("plain COSTA two views (P from the CPU)", partial(twins.PlainCOSTA, views=2, draw_on="cpu"))
+GRACE = Contestant("plain GRACE", twins.PlainGRACE)
+GCA = Contestant("plain GCA", twins.PlainGCA)
+PLAIN_SV = Contestant("plain COSTA one view", partial(twins.PlainCOSTA, views=1))
+PLAIN_MV = Contestant("plain COSTA two views", partial(twins.PlainCOSTA, views=2))
+RELEASED_MV = Contestant("plain COSTA two views (P from the CPU)", partial(twins.PlainCOSTA, views=2, draw_on="cpu"))
 SV = _method("costa-sv", "costa-sv")
 SV_PLAIN_PATH = _method("costa-sv (plain path)", "costa-sv", **{"train.kernels": "plain"})
 FRUGAL: dict[str, Any] = {

@@ -68,6 +68,11 @@ class PlainTwin(nn.Module):
         self.optimizer.step()
         return loss.detach()
 
+    def run(self, epochs: int) -> None:
+        """One epoch after the other."""
+        for _ in range(epochs):
+            self.epoch()
+
     @torch.no_grad()
     def embed(self) -> Tensor:
         """H of the graph as it is."""

@@ -5,7 +5,6 @@ Each is an SVG, a PNG and a CSV of what it shows, as in :mod:`reproduction.figur
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costa.insight.drawing import COLOURS, MARKERS, plain
+from costa.insight.drawing import COLOURS, MARKERS
 from costa.insight.variants import VARIANTS
 from costa.wording import counted
 from reproduction import paper
 from reproduction.bias import study, toy
-from reproduction.figures import Table, publish
+from reproduction.figures import Table, floats, make_panels, publish, where
+from reproduction.requests import Request
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,22 +32,21 @@ NOISE = "Gaussian noise of equal strength, node by node"
 CLASSES = (BLUE, ORANGE, GREEN)
 
 
-def fig_plane(results: Path, out: Path, dataset: str) -> list[Path]:
+def fig_plane(request: Request) -> list[Path]:
     """One node in two dimensions: its own vector, those of 500 augmentations, and their mean."""
-    lines = study.read(results, "plane", dataset)
-    if not lines:
-        raise study.missing(f"bias of a node of {dataset}", results, "fig-bias-2d")
-    line = lines[-1]
+    (dataset, *_) = request.datasets or ["cora"]
+    line = study.need(request.results, "plane", dataset, f"bias of a node of {dataset}", "fig-bias-2d")[-1]
     table = [
         {"augmentation": name, "first": first, "second": second}
         for name in ("noise", "graph")
         for first, second in line[name]["points"]
     ]
-    return publish(table, lambda _: _draw_plane(line), out / "fig-bias-2d")
+    return publish(table, lambda _: _draw_plane(line), request.out / "fig-bias-2d")
 
 
-def fig_distribution(results: Path, out: Path, dataset: str) -> list[Path]:
+def fig_distribution(request: Request) -> list[Path]:
     """The distribution of the bias over nodes, for each variant and encoder, against noise of equal strength."""
+    (dataset, *_) = request.datasets or ["cora"]
     edges = np.geomspace(study.LEAST, study.MOST, study.BARS + 1)
     table = [
         {
@@ -58,17 +57,18 @@ def fig_distribution(results: Path, out: Path, dataset: str) -> list[Path]:
             "to": float(f"{high:.4g}"),
             "nodes": sum(counts),
         }
-        for (encoder, variant), lines in nodes(results, dataset, "fig-bias-distribution").items()
+        for (encoder, variant), lines in nodes(request.results, dataset, "fig-bias-distribution").items()
         for of in ("augmented", "noise")
         for low, high, *counts in zip(edges, edges[1:], *(line[of]["histogram"] for line in lines), strict=False)
     ]
-    return publish(table, lambda rows: _draw_distribution(rows, dataset), out / "fig-bias-distribution")
+    return publish(table, lambda rows: _draw_distribution(rows, dataset), request.out / "fig-bias-distribution")
 
 
-def fig_degree(results: Path, out: Path, dataset: str) -> list[Path]:
+def fig_degree(request: Request) -> list[Path]:
     """Bias against degree: the median and the quartiles of each bin, averaged over the encoder's seeds."""
+    (dataset, *_) = request.datasets or ["cora"]
     table = []
-    for (encoder, variant), lines in nodes(results, dataset, "fig-bias-degree").items():
+    for (encoder, variant), lines in nodes(request.results, dataset, "fig-bias-degree").items():
         for of in ("augmented", "noise"):
             rho = [line[of]["correlation"]["relative_bias"] for line in lines]
             for rows in zip(*(line[of]["by_degree"] for line in lines), strict=True):
@@ -78,34 +78,32 @@ def fig_degree(results: Path, out: Path, dataset: str) -> list[Path]:
                     | {"mean_degree": rows[0]["mean"], "nodes": rows[0]["nodes"]}
                     | {"lower_quartile": low, "median": median, "upper_quartile": high, "spearman": mean(rho)}
                 )
-    return publish(table, lambda rows: _draw_degree(rows, dataset), out / "fig-bias-degree")
+    return publish(table, lambda rows: _draw_degree(rows, dataset), request.out / "fig-bias-degree")
 
 
-def fig_degrees(results: Path, out: Path, datasets: Sequence[str]) -> list[Path]:
+def fig_degrees(request: Request) -> list[Path]:
     """The share of nodes with degree at least k, and the power law fitted to the tail."""
-    lines = degree_lines(results, datasets)
+    lines = degree_lines(request.results, request.graphs(paper.MEASURED))
     table = [
         {"dataset": line["dataset"], "degree": degree, "nodes": count, "share_at_least": round(share, 6)}
         for line in lines
         for degree, count, share in zip(line["degrees"], line["counts"], _at_least(line), strict=True)
     ]
-    return publish(table, lambda _: _draw_degrees(lines), out / "fig-degrees")
+    return publish(table, lambda _: _draw_degrees(lines), request.out / "fig-degrees")
 
 
-def fig_counterexample(results: Path, out: Path) -> list[Path]:
+def fig_counterexample(request: Request) -> list[Path]:
     """Contrast under augmentations of equal strength: what is learnt as the share of bias grows."""
-    lines = study.read(results, "counterexample", toy.NAME, toy.SETTINGS)
-    if not lines:
-        raise study.missing("counterexample", results, "fig-counterexample")
+    lines = study.counterexample(request.results)
     table = [{key: line[key] for key in ("kind", "share", "seed", "accuracy", "cosine")} for line in lines]
-    return publish(table, lambda _: _draw_counterexample(lines), out / "fig-counterexample")
+    return publish(table, lambda _: _draw_counterexample(lines), request.out / "fig-counterexample")
 
 
 def nodes(results: Path, dataset: str, command: str) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """The lines of each encoder and variant, one for each seed."""
     lines = study.read(results, "nodes", dataset)
     grouped = {
-        (encoder, variant): [line for line in lines if (line["encoder"], line["variant"]) == (encoder, variant)]
+        (encoder, variant): where(lines, encoder=encoder, variant=variant)
         for encoder in study.ENCODERS
         for variant in VARIANTS
     }
@@ -131,7 +129,7 @@ def mean(values: Any) -> float | None:
 
 
 def _draw_plane(line: dict[str, Any]) -> Figure:
-    figure, panels = _panels(1, 2, (8, 4.3), sharex=True, sharey=True)
+    figure, panels = make_panels(1, 2, (8, 4.3), sharex=True, sharey=True)
     titles = {"noise": "feature augmentation: Gaussian noise", "graph": "graph augmentation: edges and attributes"}
     for axes, (name, title) in zip(panels[0], titles.items(), strict=True):
         points = np.array(line[name]["points"])
@@ -142,7 +140,6 @@ def _draw_plane(line: dict[str, Any]) -> Figure:
         axes.set_title(f"{title}\nmean to original {distance:.3f}, floor {floor:.3f}", fontsize="medium")
         axes.set_aspect("equal")
         axes.set_xlabel("first dimension")
-        plain(axes)
     panels[0][0].set_ylabel("second dimension")
     degree = counted(line["degree"], "neighbour")
     figure.suptitle(
@@ -155,7 +152,7 @@ def _draw_plane(line: dict[str, Any]) -> Figure:
 
 
 def _draw_distribution(table: Table, dataset: str) -> Figure:
-    figure, panels = _panels(len(study.ENCODERS), len(SHOWN), (11.5, 5.4), sharex=True, sharey="row")
+    figure, panels = make_panels(len(study.ENCODERS), len(SHOWN), (11.5, 5.4), sharex=True, sharey="row")
     used = [row["to"] for row in table if row["nodes"]], [row["from"] for row in table if row["nodes"]]
     handles: dict[str, Any] = {}
     for encoder, row_of_axes in zip(study.ENCODERS, panels, strict=True):
@@ -165,8 +162,7 @@ def _draw_distribution(table: Table, dataset: str) -> Figure:
                 (f"{variant} ÷", "augmented", {"color": "black", "linewidth": 1.2, "linestyle": "--"}),
                 (variant, "noise", {"color": GREY, "fill": True, "alpha": 0.55, "hatch": "////"}),
             ):
-                rows = [r for r in table if (r["encoder"], r["variant"], r["of"]) == (encoder, name, of)]
-                if rows:
+                if rows := where(table, encoder=encoder, variant=name, of=of):
                     edges = [*(r["from"] for r in rows), rows[-1]["to"]]
                     shares = np.array([r["nodes"] for r in rows]) / sum(r["nodes"] for r in rows)
                     drawn = axes.stairs(100 * shares, edges, **style)
@@ -174,7 +170,6 @@ def _draw_distribution(table: Table, dataset: str) -> Figure:
                         handles.setdefault(NOISE if of == "noise" else "masking that keeps the mean, ÷ (1 − p)", drawn)
             axes.set_xscale("log")
             axes.set_xlim(min(used[1]) / 1.2, max(used[0]) * 1.2)
-            plain(axes)
             if encoder == study.ENCODERS[0]:
                 axes.set_title(f"{variant}\n{VARIANTS[variant].title}", fontsize="small")
         row_of_axes[0].set_ylabel(f"{encoder}\n% of nodes")
@@ -188,42 +183,30 @@ def _draw_distribution(table: Table, dataset: str) -> Figure:
 
 
 def _draw_degree(table: Table, dataset: str) -> Figure:
-    figure, panels = _panels(1, len(study.ENCODERS), (10.5, 4.6), sharey=True)
+    figure, panels = make_panels(1, len(study.ENCODERS), (10.5, 4.6), sharey=True)
     for encoder, axes in zip(study.ENCODERS, panels[0], strict=True):
         for place, (variant, (colour, marker)) in enumerate(SHOWN.items()):
-            rows = [r for r in table if (r["encoder"], r["variant"], r["of"]) == (encoder, variant, "augmented")]
+            rows = where(table, encoder=encoder, variant=variant, of="augmented")
             # side by side, so that the bars of one degree do not overlap
             x = [max(r["mean_degree"], 0.5) * 1.05 ** (place - 1.5) for r in rows]
-            low, median, high = (
-                np.array([math.nan if r[key] is None else r[key] for r in rows])
-                for key in ("lower_quartile", "median", "upper_quartile")
-            )
+            columns = ("lower_quartile", "median", "upper_quartile")
+            low, median, high = (np.array(floats(rows, column)) for column in columns)
             rho = rows[0]["spearman"]
-            axes.errorbar(
-                x,
-                median,
-                [median - low, high - median],
-                color=colour,
-                marker=marker,
-                markersize=5,
-                linewidth=1.5,
-                elinewidth=0.9,
-                capsize=2,
-                label=variant if rho is None else f"{variant}, ρ = {rho:+.2f}",
-            )
-        noise = [r for r in table if (r["encoder"], r["variant"], r["of"]) == (encoder, "gnn_ea", "noise")]
-        axes.plot(
-            [max(r["mean_degree"], 0.5) for r in noise],
-            [math.nan if r["upper_quartile"] is None else r["upper_quartile"] for r in noise],
-            color=GREY,
-            linestyle=":",
-            linewidth=1.8,
-            label="noise as strong as gnn_ea,\nupper quartile",
-        )
+            label = variant if rho is None else f"{variant}, ρ = {rho:+.2f}"
+            style: dict[str, Any] = {
+                "marker": marker,
+                "markersize": 5,
+                "linewidth": 1.5,
+                "elinewidth": 0.9,
+                "capsize": 2,
+            }
+            axes.errorbar(x, median, [median - low, high - median], color=colour, **style, label=label)
+        noise = where(table, encoder=encoder, variant="gnn_ea", of="noise")
+        x, label = [max(r["mean_degree"], 0.5) for r in noise], "noise as strong as gnn_ea,\nupper quartile"
+        axes.plot(x, floats(noise, "upper_quartile"), color=GREY, linestyle=":", linewidth=1.8, label=label)
         axes.set(xscale="log", xlabel="degree", title=f"{encoder} encoder")
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_formatter("{x:g}")
-        plain(axes)
         # below the axes, since the curves of some graphs leave no corner free
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize="small", frameon=False)
     panels[0][0].set_ylabel("bias / ‖x‖, floor taken off")
@@ -237,7 +220,7 @@ def _draw_degree(table: Table, dataset: str) -> Figure:
 def _draw_degrees(lines: Sequence[dict[str, Any]]) -> Figure:
     columns = min(4, len(lines))
     rows = -(-len(lines) // columns)
-    figure, panels = _panels(rows, columns, (2.9 * columns, 0.8 + 2.6 * rows), sharex=True, sharey=True)
+    figure, panels = make_panels(rows, columns, (2.9 * columns, 0.8 + 2.6 * rows), sharex=True, sharey=True)
     for axes in panels.flat[len(lines) :]:
         axes.set_visible(False)
     for axes, line in zip(panels.flat, lines, strict=False):
@@ -250,7 +233,6 @@ def _draw_degrees(lines: Sequence[dict[str, Any]]) -> Figure:
             title += f"\nα = {line['fit']['exponent']:.2f} from {line['fit']['start']} on"
         axes.set(xscale="log", yscale="log")
         axes.set_title(title, fontsize="medium")
-        plain(axes)
     figure.supxlabel("degree k", fontsize="medium")
     figure.supylabel("share of nodes with degree ≥ k", fontsize="medium")
     return figure
@@ -273,8 +255,8 @@ def _law(line: dict[str, Any]) -> tuple[list[float], list[float]]:
     return k.tolist(), tail.tolist()
 
 
-def _draw_counterexample(lines: Sequence[dict[str, Any]]) -> Figure:
-    figure, panels = _panels(1, 4, (12, 3.6))
+def _draw_counterexample(lines: Table) -> Figure:
+    figure, panels = make_panels(1, 4, (12, 3.6))
     first = {(line["kind"], line["share"]): line for line in lines if line["seed"] == 0}
     points, *circles, curve = panels[0]
     line = first["own", 0.75]
@@ -286,26 +268,16 @@ def _draw_counterexample(lines: Sequence[dict[str, Any]]) -> Figure:
     points.set_aspect("equal", adjustable="datalim")
     for axes, share in zip(circles, (0.0, 1.0), strict=True):
         _draw_circle(axes, first["own", share])
-    for (kind, title), colour, marker in zip(
-        (("own", "each its own way"), ("across", "to the next class")), (BLUE, ORANGE), MARKERS, strict=False
+    for (kind, title), colour, marker, shift in zip(
+        toy.KINDS.items(), (BLUE, ORANGE), MARKERS[:2], (-0.008, 0.008), strict=True
     ):
-        spread = [[100 * r["accuracy"] for r in lines if (r["kind"], r["share"]) == (kind, s)] for s in toy.SHARES]
+        spread = [[100 * row["accuracy"] for row in where(lines, kind=kind, share=share)] for share in toy.SHARES]
         averages, deviations = [statistics.mean(s) for s in spread], [statistics.stdev(s) for s in spread]
-        shift = 0.008 * (-1 if kind == "own" else 1)
-        curve.errorbar(
-            [share + shift for share in toy.SHARES],
-            averages,
-            deviations,
-            color=colour,
-            marker=marker,
-            capsize=3,
-            label=title,
-        )
+        at = [share + shift for share in toy.SHARES]
+        curve.errorbar(at, averages, deviations, color=colour, marker=marker, capsize=3, label=title)
     curve.set(xlabel="share of the strength that is bias", ylabel="accuracy, %")
     curve.set_title(f"evaluated on the points themselves,\n{toy.SETTINGS['seeds']} seeds", fontsize="medium")
     curve.legend(title="drawn", loc="lower left", frameon=False, fontsize="small", alignment="left")
-    for axes in (points, curve):
-        plain(axes)
     return figure
 
 
@@ -317,12 +289,5 @@ def _draw_circle(axes: Axes, line: dict[str, Any]) -> None:
         axes.scatter(first, second, s=14, color=colour, linewidths=0)
     bias = "no bias" if line["share"] == 0 else f"{100 * line['share']:.0f}% bias"
     axes.set_title(f"learnt, {bias}:\naccuracy {100 * line['accuracy']:.0f}%", fontsize="medium")
-    axes.set(xticks=[], yticks=[], aspect="equal", xlim=(-1.35, 1.35), ylim=(-1.35, 1.35))
+    axes.set(xticks=[], yticks=[], aspect="equal", xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), axisbelow="line")
     axes.spines[:].set_visible(False)
-
-
-def _panels(rows: int, columns: int, size: tuple[float, float], **shared: Any) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, **shared)

@@ -7,7 +7,7 @@ standard deviation of the median over those seeds.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from costa.insight.variants import VARIANTS
 from costa.wording import signed
 from reproduction import paper
 from reproduction.bias import figures, study, toy
-from reproduction.tables import fill, markdown
+from reproduction.figures import where
+from reproduction.tables import markdown
 
 PRINTED = {
     "cora": "54",
@@ -56,24 +57,13 @@ def degree_table(results: Path) -> str:
         ]
         for (encoder, variant), lines in figures.nodes(results, "cora", "fig-bias-degree").items()
     ]
-    header = [
-        "encoder",
-        "augmentation",
-        "bias",
-        "bias/‖x‖",
-        "bias²/tr Var",
-        "strength",
-        "noise: ‖m̄ − x‖",
-        "noise: bias",
-    ]
-    return markdown(header, rows)
+    measured = ["bias", "bias/‖x‖", "bias²/tr Var", "strength", "noise: ‖m̄ − x‖", "noise: bias"]
+    return markdown(["encoder", "augmentation", *measured], rows)
 
 
 def length_table(results: Path) -> str:
     """What the bias does to length and direction."""
-    lines = study.read(results, "lengths", "cora")
-    if not lines:
-        raise study.missing("length of the biased vectors", results, "fig-bias-degree")
+    lines = study.need(results, "lengths", "cora", "length of the biased vectors", "fig-bias-degree")
     columns = [f"{what} {name}" for what in ("length", "cosine") for name in study.LENGTHS]
     rows = []
     for encoder in study.ENCODERS:
@@ -101,7 +91,7 @@ def sketch_table(results: Path) -> str:
 def degrees_table(results: Path) -> str:
     """Shares of low degrees, ours and the paper's, and the power law."""
     rows = []
-    for line in figures.degree_lines(results, study.degree_datasets(())):
+    for line in figures.degree_lines(results, paper.MEASURED):
         fit = line.get("fit")
         law = ["none"] * 5
         if fit:
@@ -116,15 +106,13 @@ def degrees_table(results: Path) -> str:
 
 def counterexample_table(results: Path) -> str:
     """Accuracy and cosine of the counterexample, by share of bias."""
-    lines = study.read(results, "counterexample", toy.NAME, toy.SETTINGS)
-    if not lines:
-        raise study.missing("counterexample", results, "fig-counterexample")
+    lines = study.counterexample(results)
     rows = []
-    for kind, title in (("own", "each its own way"), ("across", "to the next class")):
+    for kind, title in toy.KINDS.items():
         for key, what, scale, digits in (("accuracy", "accuracy, %", 100, 1), ("cosine", "cosine", 1, 2)):
             cells = []
             for share in toy.SHARES:
-                values = [scale * line[key] for line in lines if (line["kind"], line["share"]) == (kind, share)]
+                values = [scale * line[key] for line in where(lines, kind=kind, share=share)]
                 cells.append(f"{statistics.mean(values):.{digits}f} ± {statistics.stdev(values):.{digits}f}")
             rows.append([title, what, *cells])
     return markdown(["drawn", "", *(f"{100 * share:.0f}% bias" for share in toy.SHARES)], rows)
@@ -139,19 +127,14 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "table-counterexample": counterexample_table,
 }
 """The tables by the name of their place on the page."""
-
-
-def write(names: Iterable[str], results: Path, out: Path) -> list[Path]:
-    """Put tables in their places in ``bias.md``, next to the folder of figures; create the page if necessary."""
-    page = out.parent / "bias.md"
-    tables = {name: TABLES[name](results) for name in names}
-    if not page.exists():
-        places = "\n\n".join(f"<!-- {place} -->\nnot measured\n<!-- end of {place} -->" for place in TABLES)
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(f"# Bias\n\n{places}\n", encoding="utf-8")
-    for name, table in tables.items():
-        fill(page, name, table)
-    return [page]
+OF_FIGURE: dict[str, Sequence[str]] = {
+    "fig-bias-2d": (),
+    "fig-bias-distribution": ("table-bias", "table-bias-sketches"),
+    "fig-bias-degree": ("table-bias-degree", "table-bias-length"),
+    "fig-degrees": ("table-degrees",),
+    "fig-counterexample": ("table-counterexample",),
+}
+"""The tables that are written with a figure."""
 
 
 def _name(variant: str) -> str:

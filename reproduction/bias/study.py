@@ -9,7 +9,7 @@ equal strength; ``lengths`` what it does to the vectors' length and direction; `
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,7 @@ from costa.augment.registry import make_sketch
 from costa.errors import InputError
 from costa.graphs import load_graph
 from costa.insight import degrees
-from costa.insight.bias import (
-    Bias,
-    add_up,
-    bias_of,
-    covariance_bias,
-    measure,
-    noise_of_equal_strength,
-    unit_noise,
-)
+from costa.insight.bias import Bias, add_up, bias_of, covariance_bias, measure, noise_of_equal_strength, unit_noise
 from costa.insight.variants import VARIANTS, stream, subjects
 from costa.methods import get_method
 from costa.methods.encoding import EncoderMethod
@@ -40,7 +32,7 @@ from costa.nn import GCN
 from costa.runs import several
 from costa.settings.presets import resolve
 from reproduction import paper, store
-from reproduction.bias import toy
+from reproduction.bias import power_law, toy
 from reproduction.requests import Request, Setup
 
 CPU = torch.device("cpu")
@@ -90,22 +82,15 @@ def summary(bias: Bias, degree: Tensor) -> dict[str, Any]:
     edges = torch.logspace(math.log10(LEAST), math.log10(MOST), BARS + 1, dtype=torch.float64)
     finite = bias.relative_distance[~bias.relative_distance.isnan()].clamp(LEAST, MOST * (1 - 1e-9))
     squared = bias.squared.clamp(min=0)
+    both = {"distance": bias.distance, "relative_bias": bias.relative, "ratio": bias.ratio}
+    spread = both | {"relative_distance": bias.relative_distance, "bias": squared.sqrt()}
+    ranked = both | {"bias": squared, "strength": bias.strength}
     return {
-        "distance": degrees.quartiles(bias.distance),
-        "relative_distance": degrees.quartiles(bias.relative_distance),
-        "bias": degrees.quartiles(squared.sqrt()),
-        "relative_bias": degrees.quartiles(bias.relative),
-        "ratio": degrees.quartiles(bias.ratio),
+        **{name: degrees.quartiles(values) for name, values in spread.items()},
         "exceeding": float(bias.exceeds().double().mean()),
         "histogram": torch.histogram(finite, edges).hist.int().tolist(),
         "by_degree": degrees.by_degree(degree, bias.relative),
-        "correlation": {
-            "distance": degrees.rank_correlation(degree, bias.distance),
-            "bias": degrees.rank_correlation(degree, squared),
-            "relative_bias": degrees.rank_correlation(degree, bias.relative),
-            "ratio": degrees.rank_correlation(degree, bias.ratio),
-            "strength": degrees.rank_correlation(degree, bias.strength),
-        },
+        "correlation": {name: degrees.rank_correlation(degree, values) for name, values in ranked.items()},
     }
 
 
@@ -250,7 +235,7 @@ def measure_plane(request: Request, setup: Setup) -> None:
 
 def measure_degrees(request: Request, setup: Setup) -> None:
     """Measure ``degrees`` of each graph: their counts, the shares that the paper prints, and a power law."""
-    for dataset in degree_datasets(request.datasets):
+    for dataset in request.graphs(paper.MEASURED):
         if read(request.results, "degrees", dataset, {"samples": SAMPLES}):
             continue
         graph = load_graph(dataset, data_dir=setup.data_dir)
@@ -259,17 +244,12 @@ def measure_degrees(request: Request, setup: Setup) -> None:
         line: dict[str, Any] = {"method": "degrees", "dataset": dataset, "nodes": graph.num_nodes}
         line |= {"degrees": values.tolist(), "counts": counts.tolist()}
         line["below_3"], line["at_most_3"] = degrees.share_below(degree, (3, 4))
-        fit = degrees.fit_power_law(degree)
+        fit = power_law.fit_power_law(degree)
         if fit is not None:
             line["fit"] = asdict(fit)
-            line["plausibility"] = degrees.plausibility(degree, fit, samples=SAMPLES, seed=0)
+            line["plausibility"] = power_law.plausibility(degree, fit, samples=SAMPLES, seed=0)
         _keep(request.results, [line], {"samples": SAMPLES}, CPU)
         setup.announce(f"{dataset}: degrees of {graph.num_nodes:,} nodes counted")
-
-
-def degree_datasets(requested: Sequence[str]) -> list[str]:
-    """The requested datasets, or else the paper's without those whose file was not available."""
-    return list(requested) or list(paper.MEASURED)
 
 
 def measure_counterexample(request: Request, setup: Setup) -> None:
@@ -278,6 +258,20 @@ def measure_counterexample(request: Request, setup: Setup) -> None:
         setup.announce("the counterexample: training")
         about = {"method": "counterexample", "dataset": toy.NAME}
         _keep(request.results, [about | line for line in toy.run()], toy.SETTINGS, CPU)
+
+
+def counterexample(results: Path) -> list[dict[str, Any]]:
+    """The lines of the counterexample; refused if there are none."""
+    return need(results, "counterexample", toy.NAME, "counterexample", "fig-counterexample", toy.SETTINGS)
+
+
+def need(
+    results: Path, kind: str, dataset: str, what: str, command: str, settings: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The lines that :func:`read` finds; refused if there are none."""
+    if not (lines := read(results, kind, dataset, settings)):
+        raise missing(what, results, command)
+    return lines
 
 
 def missing(what: str, results: Path, command: str) -> InputError:

@@ -24,7 +24,8 @@ from costa.evaluate.probe import linear_probes
 from costa.nn import cross_view_loss
 
 NAME = "triangle"
-KINDS = ("own", "across")
+KINDS = {"own": "each its own way", "across": "to the next class"}
+"""Where the bias of a point leads, as figures and tables say it."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SETTINGS: dict[str, Any] = {
     "points": 90,

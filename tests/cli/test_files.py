@@ -64,7 +64,7 @@ def test_files_named_one_by_one(folder, costa, tmp_path, monkeypatch):
     assert costa("embed", run, spec, "--out", tmp_path / "z.npy").code == 0
 
 
-def test_a_run_of_named_files_is_judged_later_unless_one_is_gone(folder, costa, tmp_path):
+def test_a_run_of_named_files_is_evaluated_later_unless_one_is_gone(folder, costa, tmp_path):
     with (folder / "nodes.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["id", "label"], *([name, name[0]] for name in NAMES)])
     named = [part for what in ("edges", "features", "nodes") for part in (f"--{what}", folder / f"{what}.csv")]
@@ -107,18 +107,3 @@ def test_without_features_a_line_says_so(folder, costa, tmp_path, caplog):
     assert "33 features, no labels" in trained.out
     assert "comes without node features; 33 columns are made from the edges" in caplog.text
     assert set(vectors(tmp_path / "run" / "embeddings.parquet")[0]) == set(NAMES)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ([], "no graph was given"),
-        (["cora", "--edges", "e.csv"], "both given"),
-        (["cora", "--features", "x.npy"], "--features goes with --edges"),
-        (["--edges", "nowhere.csv"], "there is no file"),
-    ],
-)
-def test_options_that_do_not_go_together(arguments, sentence, costa):
-    refused = costa("train", *arguments)
-    assert refused.code == 2
-    assert sentence in refused.err

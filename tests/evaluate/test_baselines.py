@@ -1,4 +1,4 @@
-"""The floors: what they are, and that their cache is only a cache."""
+"""The baselines: what they are, and that their cache is only a cache."""
 
 import pytest
 

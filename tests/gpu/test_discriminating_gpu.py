@@ -1,47 +1,34 @@
 """DGI, GMI, MVGRL, GAE and VGAE on CUDA: captured epochs against epochs one by one, seeds against each alone."""
 
+import functools
+
 import pytest
 import torch
-
-from costa import settings, training
-from costa.graphs.synthetic import planted_partition
-from costa.methods import get_method
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
-CUDA = torch.device("cuda")
 METHODS = pytest.mark.parametrize("name", ["dgi", "gmi", "mvgrl", "gae", "vgae"])
 SEEDS = [0, 1, 7]
 
 
 @pytest.fixture(scope="module", params=["dense", "sparse"])
-def graph(request):
-    graph = planted_partition(301, 3, 40, seed=0)
+def graph(request, graph):
     if request.param == "sparse":
+        graph = graph.clone()
         graph.x = (graph.x > graph.x.quantile(0.95)).float()
     return graph
 
 
-def resolve(graph, name):
-    method = get_method(name)
-    values = {"encoder.width": 48}
-    return method, settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", values)])[0]
-
-
-def steps_of(methods, graph):
-    for method in methods:
-        method.share(methods[0])
-        method.prepare(graph)
-    steps = training.make_steps(methods, graph, settings.Train(lr=1e-4))
-    assert steps.captures
-    return steps
+@pytest.fixture(scope="module")
+def build(build):
+    return functools.partial(build, encoder__width=48)
 
 
 @METHODS
-def test_captured_epochs_are_the_epochs(graph, name):
-    replayed, plain = (training.build(*resolve(graph, name), graph, 0, CUDA) for _ in range(2))
+def test_captured_epochs_are_the_epochs(build, steps_of, graph, name):
+    replayed, plain = (build(name, graph) for _ in range(2))
     captured, one_by_one = steps_of([replayed], graph), steps_of([plain], graph)
     one_by_one._warm_up = 10**9
     losses, expected = torch.cat([captured.run(5), captured.run(7)]), one_by_one.run(12)
@@ -52,14 +39,14 @@ def test_captured_epochs_are_the_epochs(graph, name):
 
 
 @METHODS
-def test_each_of_several_captured_branches_trains_as_it_would_alone(graph, name):
-    methods = [training.build(*resolve(graph, name), graph, seed, CUDA) for seed in SEEDS]
+def test_each_of_several_captured_branches_trains_as_it_would_alone(build, steps_of, graph, name):
+    methods = [build(name, graph, seed) for seed in SEEDS]
     steps = steps_of(methods, graph)
     losses = steps.run(8)
     assert steps._captured is not None
     assert all(method.inputs(graph) is methods[0].inputs(graph) for method in methods)
     for index, seed in enumerate(SEEDS):
-        alone = training.build(*resolve(graph, name), graph, seed, CUDA)
+        alone = build(name, graph, seed)
         single = steps_of([alone], graph).run(8)
         torch.testing.assert_close(losses[:, index : index + 1], single, rtol=2e-3, atol=2e-3)
         assert torch.equal(methods[index].generator.get_state(), alone.generator.get_state())

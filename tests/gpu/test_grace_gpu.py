@@ -1,49 +1,31 @@
 """GRACE, GCA and COSTA by centrality on CUDA: captured epochs against epochs one by one, seeds against each alone."""
 
+import functools
+
 import pytest
 import torch
-
-from costa import settings, training
-from costa.graphs.synthetic import planted_partition
-from costa.methods import get_method
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
-CUDA = torch.device("cuda")
 CASES = [
     ("grace", {}),
-    ("gca", {"encoder.activation": "rrelu"}),
-    ("gca", {"augment.centrality": "pagerank", "augment.edge_rate": [0.0, 0.4]}),
-    ("costa-mv", {"augment.centrality": "degree"}),
+    ("gca", {"encoder__activation": "rrelu"}),
+    ("gca", {"augment__centrality": "pagerank", "augment__edge_rate": [0.0, 0.4]}),
+    ("costa-mv", {"augment__centrality": "degree"}),
 ]
 SEEDS = [0, 1, 7]
 
 
 @pytest.fixture(scope="module")
-def graph():
-    return planted_partition(301, 3, 40, seed=0)
-
-
-def resolve(graph, name, values):
-    small = {"encoder.width": 48, "encoder.hidden": 40, "head.width": 40}
-    method = get_method(name)
-    return method, settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", small | values)])[0]
-
-
-def steps_of(methods, graph):
-    for method in methods:
-        method.share(methods[0])
-        method.prepare(graph)
-    steps = training.make_steps(methods, graph, settings.Train(lr=1e-4))
-    assert steps.captures
-    return steps
+def build(build):
+    return functools.partial(build, encoder__width=48, encoder__hidden=40, head__width=40)
 
 
 @pytest.mark.parametrize(("name", "values"), CASES)
-def test_captured_epochs_are_the_epochs(graph, name, values):
-    replayed, plain = (training.build(*resolve(graph, name, values), graph, 0, CUDA) for _ in range(2))
+def test_captured_epochs_are_the_epochs(build, steps_of, graph, name, values):
+    replayed, plain = (build(name, graph, **values) for _ in range(2))
     captured, one_by_one = steps_of([replayed], graph), steps_of([plain], graph)
     one_by_one._warm_up = 10**9
     losses, expected = torch.cat([captured.run(5), captured.run(7)]), one_by_one.run(12)
@@ -53,14 +35,14 @@ def test_captured_epochs_are_the_epochs(graph, name, values):
 
 
 @pytest.mark.parametrize(("name", "values"), CASES)
-def test_each_of_several_captured_branches_trains_as_it_would_alone(graph, name, values):
-    methods = [training.build(*resolve(graph, name, values), graph, seed, CUDA) for seed in SEEDS]
+def test_each_of_several_captured_branches_trains_as_it_would_alone(build, steps_of, graph, name, values):
+    methods = [build(name, graph, seed, **values) for seed in SEEDS]
     steps = steps_of(methods, graph)
     losses = steps.run(8)
     assert steps._captured is not None
     assert all(method.inputs(graph) is methods[0].inputs(graph) for method in methods)
     for index, seed in enumerate(SEEDS):
-        alone = training.build(*resolve(graph, name, values), graph, seed, CUDA)
+        alone = build(name, graph, seed, **values)
         single = steps_of([alone], graph).run(8)
         torch.testing.assert_close(losses[:, index : index + 1], single, rtol=1e-3, atol=1e-3)
         assert torch.equal(methods[index].generator.get_state(), alone.generator.get_state())

@@ -5,14 +5,12 @@ import torch
 
 from costa import settings, training
 from costa.graphs.synthetic import planted_partition
-from costa.methods import get_method
 from costa.training.capture import BRANCHES, WARM_UP
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
-CUDA = torch.device("cuda")
 METHODS = ["costa-sv", "costa-mv"]
 # What draws and multiplies in a fixed order, and what adds atomically: there two runs differ by rounding, which Adam
 # makes more of.
@@ -26,39 +24,35 @@ PACKED = {"sketch__k": 301, "sketch__noise_std": 0.0}
 
 
 @pytest.fixture(scope="module")
-def graph():
-    return planted_partition(301, 3, 40, seed=0)
-
-
-def resolve(graph, name, kind="gaussian", **values):
-    values = {key.replace("__", "."): value for key, value in values.items()}
-    plain = {
-        "encoder.width": 48,
-        "head.width": 40,
-        "sketch.kind": kind,
-        "sketch.density": 0.05,
-        "sketch.noise_std": 0.1,
-        "augment.edge_rate": 0.2,
-        "augment.mask_rate": 0.2,
-    }
-    plain |= {} if kind in ("noise", "none") else {"sketch.k": 77}
-    method = get_method(name)
-    return method, settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", plain | values)])[0]
-
-
-def build(graph, name, kind="gaussian", seed=0, **values):
-    method = training.build(*resolve(graph, name, kind, **values), graph, seed, CUDA)
-    method.prepare(graph)
-    return method
-
-
-def several(graph, name, kind="gaussian", seeds=SEEDS, **values):
+def several(build):
     """The method with each seed; they share what is prepared."""
-    methods = [training.build(*resolve(graph, name, kind, **values), graph, seed, CUDA) for seed in seeds]
-    for method in methods:
-        method.share(methods[0])
-        method.prepare(graph)
-    return methods
+
+    def several(graph, name, kind="gaussian", seeds=SEEDS, **values):
+        plain = {
+            "encoder__width": 48,
+            "head__width": 40,
+            "sketch__kind": kind,
+            "sketch__density": 0.05,
+            "sketch__noise_std": 0.1,
+            "augment__edge_rate": 0.2,
+            "augment__mask_rate": 0.2,
+        }
+        plain |= {} if kind in ("noise", "none") else {"sketch__k": 77}
+        methods = [build(name, graph, seed, **plain | values) for seed in seeds]
+        for method in methods:
+            method.share(methods[0])
+            method.prepare(graph)
+        return methods
+
+    return several
+
+
+@pytest.fixture(scope="module")
+def prepared(several):
+    def prepared(graph, name, kind="gaussian", seed=0, **values):
+        return several(graph, name, kind, [seed], **values)[0]
+
+    return prepared
 
 
 def captured(methods, graph):
@@ -80,8 +74,8 @@ def relative(ours, exact):
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("kind", CLOSE)
-def test_captured_epochs_are_the_epochs(graph, name, kind):
-    replayed, plain = build(graph, name, kind), build(graph, name, kind)
+def test_captured_epochs_are_the_epochs(prepared, graph, name, kind):
+    replayed, plain = prepared(graph, name, kind), prepared(graph, name, kind)
     steps = captured([replayed], graph)
     losses = torch.cat([steps.run(5), steps.run(7)])
     assert steps._captured is not None
@@ -103,16 +97,16 @@ def test_captured_epochs_are_the_epochs(graph, name, kind):
     ],
 )
 @pytest.mark.parametrize("name", METHODS)
-def test_captured_epochs_with_every_part(graph, name, values):
-    losses = captured([build(graph, name, **values)], graph).run(12)
-    expected = one_by_one([build(graph, name, **values)], graph).run(12)
+def test_captured_epochs_with_every_part(prepared, graph, name, values):
+    losses = captured([prepared(graph, name, **values)], graph).run(12)
+    expected = one_by_one([prepared(graph, name, **values)], graph).run(12)
     torch.testing.assert_close(losses, expected, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(
     ("kind", "values"), [("gaussian", {}), ("sparse", {}), ("countsketch", {}), ("countsketch", PACKED)]
 )
-def test_captured_branches_are_the_branches(graph, kind, values):
+def test_captured_branches_are_the_branches(several, graph, kind, values):
     losses = captured(several(graph, "costa-mv", kind, **values), graph).run(12)
     expected = one_by_one(several(graph, "costa-mv", kind, **values), graph).run(12)
     torch.testing.assert_close(losses, expected, rtol=0, atol=CLOSE[kind])
@@ -120,7 +114,7 @@ def test_captured_branches_are_the_branches(graph, kind, values):
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("kind", CLOSE)
-def test_each_of_several_captured_branches_trains_as_it_would_alone(graph, name, kind):
+def test_each_of_several_captured_branches_trains_as_it_would_alone(prepared, several, graph, name, kind):
     methods = several(graph, name, kind)
     steps = captured(methods, graph)
     losses = steps.run(8)
@@ -128,24 +122,24 @@ def test_each_of_several_captured_branches_trains_as_it_would_alone(graph, name,
     assert losses.shape == (8, 3)
     close = CLOSE[kind] if kind == "selection" else 1e-4  # it takes its P from H, rounding included
     for index, seed in enumerate(SEEDS):
-        single = build(graph, name, kind, seed)
+        single = prepared(graph, name, kind, seed)
         alone = captured([single], graph).run(8)
         torch.testing.assert_close(losses[:, index : index + 1], alone, rtol=close, atol=close)
         assert torch.equal(methods[index].generator.get_state(), single.generator.get_state())
         assert relative(methods[index].embed(graph), single.embed(graph)) < 1e-2
 
 
-def test_more_seeds_than_branches_take_turns(graph):
+def test_more_seeds_than_branches_take_turns(prepared, several, graph):
     seeds = range(BRANCHES + 3)
     methods = several(graph, "costa-mv", seeds=seeds)
     losses = captured(methods, graph).run(8)
     assert losses.shape == (8, len(seeds))
     for seed in (0, BRANCHES - 1, BRANCHES, BRANCHES + 2):
-        alone = captured([build(graph, "costa-mv", seed=seed)], graph).run(8)
+        alone = captured([prepared(graph, "costa-mv", seed=seed)], graph).run(8)
         torch.testing.assert_close(losses[:, seed : seed + 1], alone, rtol=1e-4, atol=1e-4)
 
 
-def test_one_that_diverges_leaves_the_others_alone(graph):
+def test_one_that_diverges_leaves_the_others_alone(several, graph):
     methods, healthy = several(graph, "costa-mv"), several(graph, "costa-mv")
     methods[1].encoder.layers[0].weight.data[0, 0] = torch.inf
     outcomes = training.train_together(methods, graph, settings.Train(epochs=12))
@@ -156,7 +150,7 @@ def test_one_that_diverges_leaves_the_others_alone(graph):
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "sparse"])
-def test_going_on_is_the_same_as_never_having_stopped(graph, tmp_path, kind):
+def test_going_on_is_the_same_as_never_having_stopped(several, graph, tmp_path, kind):
     train = settings.Train(epochs=40, lr=1e-4)
     folders = [tmp_path / str(seed) for seed in SEEDS]
     for folder in folders:
@@ -176,10 +170,10 @@ def test_going_on_is_the_same_as_never_having_stopped(graph, tmp_path, kind):
 
 @pytest.mark.parametrize("loss", ["cross", "both", "self"])
 @pytest.mark.parametrize("kind", CLOSE)
-def test_fast_and_plain_are_the_same_numbers_up_to_rounding(graph, kind, loss):
+def test_fast_and_plain_are_the_same_numbers_up_to_rounding(prepared, graph, kind, loss):
     name = "costa-sv" if loss == "self" else "costa-mv"
-    fast = build(graph, name, kind, loss__kind=loss).loss(graph)
-    plain = build(graph, name, kind, loss__kind=loss, train__kernels="plain").loss(graph)
+    fast = prepared(graph, name, kind, loss__kind=loss).loss(graph)
+    plain = prepared(graph, name, kind, loss__kind=loss, train__kernels="plain").loss(graph)
     torch.testing.assert_close(fast, plain, rtol=1e-3, atol=1e-3)
 
 
@@ -189,8 +183,8 @@ def test_fast_and_plain_are_the_same_numbers_up_to_rounding(graph, kind, loss):
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("kind", CLOSE)
 @pytest.mark.parametrize("together", [False, True])
-def test_nothing_waits_for_the_gpu(graph, name, kind, together):
-    steps = captured(several(graph, name, kind) if together else [build(graph, name, kind)], graph)
+def test_nothing_waits_for_the_gpu(prepared, several, graph, name, kind, together):
+    steps = captured(several(graph, name, kind) if together else [prepared(graph, name, kind)], graph)
     steps.run(WARM_UP + 2)
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -204,8 +198,8 @@ def test_nothing_waits_for_the_gpu(graph, name, kind, together):
     assert steps._fetch(4).isfinite().all()
 
 
-def test_what_is_asked_to_be_plain_or_deterministic_is_not_captured(graph):
-    method = build(graph, "costa-mv")
+def test_what_is_asked_to_be_plain_or_deterministic_is_not_captured(prepared, graph):
+    method = prepared(graph, "costa-mv")
     assert not training.make_steps([method], graph, settings.Train(kernels="plain")).captures
     torch.use_deterministic_algorithms(True)
     try:
@@ -215,21 +209,21 @@ def test_what_is_asked_to_be_plain_or_deterministic_is_not_captured(graph):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_global_generators_and_precision_are_left_as_found(graph, name):
+def test_the_global_generators_and_precision_are_left_as_found(prepared, several, graph, name):
     before, on_cuda = torch.get_rng_state(), torch.cuda.get_rng_state()
     precision = torch.get_float32_matmul_precision()
-    captured([build(graph, name)], graph).run(6)
+    captured([prepared(graph, name)], graph).run(6)
     captured(several(graph, name), graph).run(6)
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(torch.cuda.get_rng_state(), on_cuda)
     assert torch.get_float32_matmul_precision() == precision
 
 
-def peak_of_training(n, kind, k):
+def peak_of_training(prepared, n, kind, k):
     """Bytes that training takes beyond the prepared graph."""
     large = planted_partition(n, 4, 32, seed=0)
     values = {"sketch__k": k, "sketch__density": 1e-3, "encoder__width": 64, "head__width": 64}
-    method = build(large, "costa-sv", kind, **values)
+    method = prepared(large, "costa-sv", kind, **values)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
@@ -238,9 +232,9 @@ def peak_of_training(n, kind, k):
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "rademacher", "sparse"])
-def test_memory_is_linear_in_the_nodes_and_far_from_p_written_out(kind):
+def test_memory_is_linear_in_the_nodes_and_far_from_p_written_out(prepared, kind):
     n, k = 20_000, 16_384
-    one, two = (peak_of_training(size, kind, k) for size in (n, 2 * n))
+    one, two = (peak_of_training(prepared, size, kind, k) for size in (n, 2 * n))
     assert two < 2.3 * one
     assert two < k * 2 * n * 4 / 4
     assert two < k * k * 4  # nor are the similarities

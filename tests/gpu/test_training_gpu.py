@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from costa import settings, training
+from costa import training
 from costa.evaluate.probe import linear_probe
 from costa.graphs import load_graph
 from costa.graphs.synthetic import planted_partition
@@ -16,29 +16,31 @@ pytestmark = [
 KINDS = ["gaussian", "rademacher", "sparse", "countsketch", "selection", "svd", "noise", "none"]
 
 
-def train(graph, device, name="costa-mv", **values):
-    values = {key.replace("__", "."): value for key, value in values.items()}
-    method = get_method(name)
-    merged, _ = settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", values)])
-    built = training.build(method, merged, graph, 0, torch.device(device))
-    start = built.encoder.layers[0].weight.detach().cpu().clone()
-    outcome = training.train(built, graph, merged.train)
-    assert outcome.status == "ok"
-    return start, built.embed(graph).cpu()
-
-
 @pytest.fixture(scope="module")
 def graph():
     return planted_partition(300, 3, 40, seed=0)
 
 
-def test_a_seed_starts_from_the_same_weights_on_both_devices(graph):
+@pytest.fixture(scope="module")
+def train(merged):
+    def train(graph, device, name="costa-mv", **values):
+        values = merged(name, graph, **values)
+        built = training.build(get_method(name), values, graph, 0, torch.device(device))
+        start = built.encoder.layers[0].weight.detach().cpu().clone()
+        outcome = training.train(built, graph, values.train)
+        assert outcome.status == "ok"
+        return start, built.embed(graph).cpu()
+
+    return train
+
+
+def test_a_seed_starts_from_the_same_weights_on_both_devices(train, graph):
     assert torch.equal(train(graph, "cuda", train__epochs=1)[0], train(graph, "cpu", train__epochs=1)[0])
 
 
 @pytest.mark.parametrize("edges", ["drop", "permute"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_sketch_trains(graph, kind, edges):
+def test_every_sketch_trains(train, graph, kind, edges):
     _, z = train(
         graph, "cuda", sketch__kind=kind, sketch__k=20, sketch__noise_std=0.1, sketch__density=0.1,
         augment__edges=edges, train__epochs=3,
@@ -51,7 +53,7 @@ def test_every_sketch_trains(graph, kind, edges):
     ("kind", "k", "noise"),
     [*((kind, 20, 0.1) for kind in KINDS), ("countsketch", 300, 0.0)],
 )
-def test_deterministic_means_the_same_bits(graph, kind, k, noise):
+def test_deterministic_means_the_same_bits(train, graph, kind, k, noise):
     training.make_deterministic()
     try:
         first, second = (
@@ -63,7 +65,7 @@ def test_deterministic_means_the_same_bits(graph, kind, k, noise):
     assert torch.equal(first, second)
 
 
-def test_the_devices_agree_in_quality():
+def test_the_devices_agree_in_quality(train):
     graph = load_graph("digits")
     scores = [
         linear_probe(train(graph, device, train__epochs=50)[1], graph.y, repeats=10).accuracy.mean

@@ -9,7 +9,6 @@ from costa.augment.registry import SKETCHES, make_sketch
 from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
 from costa.insight.bias import Bias, Subject, covariance_bias, measure, noise, noise_of_equal_strength, unit_noise
-from costa.insight.variants import MLP
 from costa.nn import GCN, SparseMatrix
 
 PAIR = torch.tensor([[0, 1], [1, 0]])
@@ -46,7 +45,7 @@ class TestMeasure:
         torch.testing.assert_close(found.norm, x.norm(dim=1))
         assert found.squared.dtype == torch.float64
 
-    def test_without_bias_the_floor_is_taken_off_and_not_before(self):
+    def test_without_bias_the_noise_floor_is_subtracted_and_not_before(self):
         x = torch.randn(400, 16, generator=generator())
         found = measure(noise(x, 0.5), x, 50, generator(1))
         error = float(found.squared.std() / math.sqrt(400))
@@ -160,12 +159,6 @@ class TestClosedForms:
     def test_edge_weights_count(self):
         weighted = Subject(propagate, torch.eye(2), PAIR, torch.tensor([3.0, 3.0]))
         torch.testing.assert_close(weighted.h, torch.tensor([[0.25, 0.75], [0.75, 0.25]]))
-
-    def test_an_mlp_does_not_see_edges(self, graph):
-        mlp = MLP(GCN(12, (8, 4), activation="elu", generator=generator()))
-        subject = Subject(lambda x, adjacency, mask: mlp(x, mask), graph.x, graph.edge_index)
-        assert not measure(subject.draw(edge_rate=0.5), subject.h, 5, generator()).strength.any()
-        assert measure(subject.draw(mask_rate=0.5), subject.h, 5, generator()).strength.all()
 
     def test_sparse_features_give_the_same(self, graph):
         x = torch.relu(graph.x)

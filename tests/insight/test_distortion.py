@@ -1,10 +1,7 @@
-import csv
-
 import pytest
 import torch
 
 from costa.errors import InputError
-from costa.graphs import load_graph
 from costa.graphs.synthetic import planted_partition
 from costa.insight import distortion
 from costa.insight.bias import Bias
@@ -59,44 +56,12 @@ class TestDistortion:
             distortion.distortion(model, self.graph, edge_rate=rates[0], mask_rate=rates[1], draws=3)
 
 
-class TestCommand:
-    def test_digits(self, costa, tmp_path):
-        result = costa("bias", "digits", "--draws", 3, "--out", tmp_path / "bias", "--device", "cpu")
-        assert result.code == 0, result.err
-        lines = result.out.splitlines()
-        assert lines[0].startswith("digits: 1,797 nodes")
-        assert lines[3].split()[:2] == ["degree", "nodes"]
-        assert any(line.split()[:2] == ["all", "1,797"] for line in lines)
-        assert "At these rates dropping edges would" in result.out
-        assert [line for line in lines if line.endswith(("bias.png", "nodes.csv"))] == lines[-2:]
-        assert (tmp_path / "bias" / "bias.png").read_bytes().startswith(b"\x89PNG")
-
-    def test_a_folder_keeps_its_names(self, costa, own_graph, tmp_path):
-        result = costa(
-            "bias", own_graph, "--draws", 3, "--edge-rate", 0.2, "--mask-rate", 0, "--out", tmp_path / "bias"
-        )
-        assert result.code == 0, result.err
-        assert "attributes masked" not in result.out
-        rows = list(csv.DictReader((tmp_path / "bias" / "nodes.csv").open()))
-        assert rows[7]["node"] == "person 07"
-        graph = load_graph(own_graph)
-        assert [int(row["degree"]) for row in rows] == torch.bincount(graph.edge_index[1], minlength=60).tolist()
-
-    def test_a_trained_encoder(self, costa, digits_run, tmp_path):
-        out = ("--draws", 3, "--out", tmp_path / "bias", "--device", "cpu")
-        trained = costa("bias", "digits", "--run", digits_run, *out)
-        assert trained.code == 0, trained.err
-        assert str(digits_run) in trained.out.splitlines()[0]
-        assert trained.out.splitlines()[4:] != costa("bias", "digits", *out).out.splitlines()[4:]
-
-    def test_a_run_on_other_features_is_refused(self, costa, digits_run, own_graph, tmp_path):
-        result = costa("bias", own_graph, "--run", digits_run, "--draws", 3, "--out", tmp_path / "bias")
-        assert result.code == 2
-        assert "has 6 features" in result.err
-        assert not (tmp_path / "bias").exists()
-
-    @pytest.mark.parametrize("arguments", [("--edge-rate", 1), ("--edge-rate", 0, "--mask-rate", 0)])
-    def test_bad_rates_are_refused(self, costa, tmp_path, arguments):
-        result = costa("bias", "digits", *arguments, "--out", tmp_path / "bias")
-        assert (result.code, result.err.startswith("costa: ")) == (2, True)
-        assert not (tmp_path / "bias").exists()
+def test_pictures_and_numbers_are_written(tmp_path):
+    graph = planted_partition(50, 2, 8, degree=4, seed=0)
+    model = distortion.untrained(graph, torch.device("cpu"))
+    measured = distortion.distortion(model, graph, edge_rate=0.3, mask_rate=0.2, draws=3)
+    picture, nodes = distortion.write(measured, graph, tmp_path / "new")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    head, *rows = nodes.read_text().splitlines()
+    assert head == "node,degree,edges dropped: bias/length,attributes masked: bias/length,both: bias/length"
+    assert len(rows) == 50

@@ -46,7 +46,9 @@ class TestSurvey:
         found = sketch_rows.survey(self.H, ["svd"], [2], eps=0.1)
         sigma = np.linalg.svd(self.H.numpy() - self.H.numpy().mean(0), compute_uv=False)
         k = int((sigma**2 / (sigma**2).sum() > 0.1).sum())
-        assert found.advice[0].startswith(f"Take k = {k} for svd: it is the smallest k that keeps the covariance within 0.1")
+        assert found.advice[0].startswith(
+            f"Take k = {k} for svd: it is the smallest k that keeps the covariance within 0.1"
+        )
         assert found.rows[0].draws == 1
 
     def test_proved_rows_are_the_fewest(self):
@@ -63,26 +65,3 @@ class TestSurvey:
             sketch_rows.survey(self.H, ["gaussian"], [4], eps=1.5)
         with pytest.raises(InputError, match="there is no sketch 'magic'"):
             sketch_rows.survey(self.H, ["magic"], [4])
-
-
-class TestCommand:
-    def test_digits(self, costa):
-        result = costa("bounds", "digits", "--raw", "--k", 16, "--k", 32, "--sketch", "selection", "--device", "cpu")
-        assert result.code == 0, result.err
-        lines = result.out.splitlines()
-        assert lines[0].startswith("digits, its features: n = 1,797, d = 64, effective rank ")
-        rows = [line.split() for line in lines if line.strip().startswith("selection")]
-        assert [row[1] for row in rows] == ["16", "32"]
-        assert all(float(row[3]) < float(row[4]) < float(row[6]) < float(row[5]) for row in rows)
-        assert " for selection: " in lines[-1]
-
-    def test_a_folder_of_ones_own(self, costa, own_graph):
-        result = costa("bounds", own_graph, "--k", 8, "--device", "cpu")
-        assert result.code == 0, result.err
-        assert "n = 60, d = 512" in result.out
-
-    def test_a_run(self, costa, digits_run):
-        result = costa("bounds", "digits", "--run", digits_run, "--k", 8, "--device", "cpu")
-        assert result.code == 0, result.err
-        both = costa("bounds", "digits", "--run", digits_run, "--raw")
-        assert (both.code, "choose the graph's features or a model's vectors" in both.err) == (2, True)

@@ -1,6 +1,11 @@
-import pytest
+"""Two small graphs, and a method built for one of them."""
 
+import pytest
+import torch
+
+from costa import settings, training
 from costa.graphs.synthetic import planted_partition
+from costa.methods import get_method
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +24,28 @@ def bag_of_words():
 @pytest.fixture(params=["dense", "sparse"])
 def either(request, graph, bag_of_words):
     return graph if request.param == "dense" else bag_of_words
+
+
+def merge_values(name, graph=None, **values):
+    method = get_method(name)
+    layers = [] if graph is None else [("graph", method.choose(graph))]
+    values = {key.replace("__", "."): value for key, value in values.items()}
+    return settings.merge(method.Settings, [*layers, ("test", values)])[0]
+
+
+def build_method(name, graph, seed=0, **values):
+    method = training.build(get_method(name), merge_values(name, graph, **values), graph, seed, torch.device("cpu"))
+    method.prepare(graph)
+    return method
+
+
+@pytest.fixture(scope="session")
+def merged():
+    """merged("gbt", graph, encoder__width=16): a method's settings, with those that it chooses for a graph."""
+    return merge_values
+
+
+@pytest.fixture(scope="session")
+def build():
+    """build("gbt", graph, seed=1, encoder__width=16): a method on the CPU, with the graph prepared."""
+    return build_method

@@ -1,29 +1,35 @@
+import pytest
 import torch
 
-from costa import settings, training
+from costa import training
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency
 
 
-def run(name, graph, **values):
-    method = get_method(name)
-    merged, _ = settings.merge(method.Settings, [("test", {k.replace("__", "."): v for k, v in values.items()})])
-    built = training.build(method, merged, graph, 0, torch.device("cpu"))
-    outcome = training.train(built, graph)
-    assert (outcome.status, outcome.epochs) == ("ok", 0)
-    return built
+@pytest.fixture(scope="module")
+def graph():
+    return planted_partition(30, 2, 5, seed=0)
 
 
-def test_raw_is_the_features():
-    graph = planted_partition(30, 2, 5, seed=0)
+@pytest.fixture(scope="module")
+def run(merged):
+    def run(name, graph, **values):
+        built = training.build(get_method(name), merged(name, **values), graph, 0, torch.device("cpu"))
+        outcome = training.train(built, graph)
+        assert (outcome.status, outcome.epochs) == ("ok", 0)
+        return built
+
+    return run
+
+
+def test_raw_is_the_features(run, graph):
     assert torch.equal(run("raw", graph, features__scaling="none").embed(graph), graph.x)
     standard = run("raw", graph, features__scaling="standard").embed(graph)
     torch.testing.assert_close(standard.mean(0), torch.zeros(5), atol=1e-5, rtol=0)
 
 
-def test_diffused_features_are_those_of_personalised_pagerank():
-    graph = planted_partition(30, 2, 5, seed=0)
+def test_diffused_features_are_those_of_personalised_pagerank(run, graph):
     ours = run("diffused", graph, features__scaling="none", encoder__teleport=0.2).embed(graph)
     a = Adjacency(graph.edge_index, 30).normalized().a.to_dense().double()
     far = torch.linalg.solve(torch.eye(30, dtype=torch.float64) - 0.8 * a, 0.2 * graph.x.double())
@@ -33,8 +39,7 @@ def test_diffused_features_are_those_of_personalised_pagerank():
     assert torch.equal(run("diffused", graph, features__scaling="none", encoder__steps=0).embed(graph), graph.x)
 
 
-def test_untrained_is_the_encoder_as_it_starts():
-    graph = planted_partition(30, 2, 5, seed=0)
+def test_untrained_is_the_encoder_as_it_starts(run, graph):
     method = run("untrained", graph, features__scaling="none", encoder__width=8)
     expected = method.encoder(graph.x, Adjacency(graph.edge_index, 30).normalized())
     torch.testing.assert_close(method.embed(graph), expected)

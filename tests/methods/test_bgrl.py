@@ -1,5 +1,6 @@
 """BGRL: its loss put together by hand, and the target that follows the encoder."""
 
+import functools
 import math
 
 import pytest
@@ -8,30 +9,17 @@ import torch.nn.functional as F
 
 from costa import settings, training
 from costa.errors import InputError
-from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency
 from costa.settings import presets
 
-CPU = torch.device("cpu")
 BGRL = get_method("bgrl")
-SMALL = {"encoder.width": 16, "encoder.hidden": 24, "predictor.width": 20}
+SMALL = {"encoder__width": 16, "encoder__hidden": 24, "predictor__width": 20}
 
 
 @pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
-
-
-def merged(graph, **values):
-    values = SMALL | {key.replace("__", "."): value for key, value in values.items()}
-    return settings.merge(BGRL.Settings, [("graph", BGRL.choose(graph)), ("test", values)])[0]
-
-
-def build(graph, seed=0, **values):
-    method = training.build(BGRL, merged(graph, **values), graph, seed, CPU)
-    method.prepare(graph)
-    return method
+def build(build):
+    return functools.partial(build, "bgrl", **SMALL)
 
 
 def weights(encoder):
@@ -39,7 +27,7 @@ def weights(encoder):
     return {name: t.clone() for name, t in encoder.state_dict().items() if "running" not in name and "num_" not in name}
 
 
-def test_the_loss_is_each_views_prediction_of_the_others_target(graph):
+def test_the_loss_is_each_views_prediction_of_the_others_target(build, graph):
     """View 1 is the graph itself, view 2 without the masked attributes; in float64, as the formula reads."""
     method = build(graph, features__scaling="none", augment__edge_rate=0.0, augment__mask_rate=[0.0, 0.4])
     drawn = torch.Generator()
@@ -57,7 +45,7 @@ def test_the_loss_is_each_views_prediction_of_the_others_target(graph):
     assert loss.item() == pytest.approx(twin.item(), rel=1e-4)
 
 
-def test_the_target_is_state_but_no_parameter_and_begins_with_weights_of_its_own(graph):
+def test_the_target_is_state_but_no_parameter_and_begins_with_weights_of_its_own(build, graph):
     method = build(graph)
     assert not list(method.target.parameters())
     assert not any(name.startswith("target") for name, _ in method.named_parameters())
@@ -68,7 +56,7 @@ def test_the_target_is_state_but_no_parameter_and_begins_with_weights_of_its_own
     assert all(parameter.grad is not None for parameter in method.parameters())
 
 
-def test_the_target_follows_the_encoder_ever_more_slowly(graph):
+def test_the_target_follows_the_encoder_ever_more_slowly(build, graph):
     method = build(graph, target__decay=0.9, train__epochs=8)
     online = weights(method.encoder)
     for epoch in range(10):
@@ -81,7 +69,7 @@ def test_the_target_follows_the_encoder_ever_more_slowly(graph):
     assert all(torch.equal(tensor, online[name]) for name, tensor in weights(method.encoder).items())
 
 
-def test_the_loop_moves_the_target_after_each_step(graph):
+def test_the_loop_moves_the_target_after_each_step(build, graph):
     method = build(graph, target__decay=0.0, train__epochs=10**6)
     training.Steps([method], graph, settings.Train(lr=1e-2)).run(3)
     assert int(method.epoch) == 3
@@ -89,7 +77,7 @@ def test_the_loop_moves_the_target_after_each_step(graph):
         torch.testing.assert_close(tensor, method.encoder.state_dict()[name])
 
 
-def test_going_on_is_the_same_as_never_having_stopped(graph, tmp_path):
+def test_going_on_is_the_same_as_never_having_stopped(build, graph, tmp_path):
     values, train = {"train__epochs": 12, "target__decay": 0.8}, settings.Train(epochs=12, lr=1e-2)
     through = build(graph, **values)
     training.train(through, graph, train)
@@ -102,7 +90,7 @@ def test_going_on_is_the_same_as_never_having_stopped(graph, tmp_path):
         assert torch.equal(resumed.state_dict()[key], tensor), key
 
 
-def test_every_setting_arrives(graph):
+def test_every_setting_arrives(build, graph):
     method = build(graph, features__scaling="rows", predictor__activation="elu", target__decay=0.5, train__epochs=7)
     assert method.scaling.kind == "rows"
     assert method.augment == settings.Augment(edge_rate=(0.2, 0.3), mask_rate=(0.2, 0.1))

@@ -1,38 +1,27 @@
 """CCA-SSG: its loss put together by hand, and what λ is for."""
 
+import functools
+
 import pytest
 import torch
 
 from costa import settings, training
 from costa.errors import InputError
 from costa.evaluate import health
-from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency
 from costa.settings import presets
 
-CPU = torch.device("cpu")
 CCASSG = get_method("cca-ssg")
 
 
 @pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
-
-
-def merged(graph, **values):
-    values = {"encoder.width": 16} | {key.replace("__", "."): value for key, value in values.items()}
-    return settings.merge(CCASSG.Settings, [("graph", CCASSG.choose(graph)), ("test", values)])[0]
-
-
-def build(graph, seed=0, **values):
-    method = training.build(CCASSG, merged(graph, **values), graph, seed, CPU)
-    method.prepare(graph)
-    return method
+def build(build):
+    return functools.partial(build, "cca-ssg", encoder__width=16)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.2])
-def test_the_loss_is_the_views_distance_and_the_correlations_within_each(graph, weight):
+def test_the_loss_is_the_views_distance_and_the_correlations_within_each(build, graph, weight):
     """View 1 is the graph itself, view 2 without the masked attributes; in float64, as the formula reads."""
     plain = {"features__scaling": "none", "augment__edge_rate": 0.0, "augment__mask_rate": [0.0, 0.4]}
     method = build(graph, **plain, loss__weight=weight)
@@ -52,7 +41,7 @@ def test_the_loss_is_the_views_distance_and_the_correlations_within_each(graph, 
     assert loss.item() == pytest.approx(twin.item(), rel=1e-4)
 
 
-def test_lambda_is_what_keeps_the_columns_apart(graph):
+def test_lambda_is_what_keeps_the_columns_apart(build, graph):
     def spread(weight):
         method = build(graph, loss__weight=weight)
         training.train(method, graph, settings.Train(epochs=60, lr=1e-2))
@@ -61,7 +50,7 @@ def test_lambda_is_what_keeps_the_columns_apart(graph):
     assert spread(0.1) > 1.2 * spread(0.0)
 
 
-def test_every_setting_arrives(graph):
+def test_every_setting_arrives(build, graph):
     method = build(graph, features__scaling="rows", augment__mask_rate=0.4, encoder__hidden=24, loss__weight=0.5)
     assert method.scaling.kind == "rows"
     assert method.augment == settings.Augment(edge_rate=(0.2,), mask_rate=(0.4,))

@@ -1,5 +1,7 @@
 """COSTA's loss, put together by hand from its parts, and what the variants promise."""
 
+import functools
+
 import pytest
 import torch
 
@@ -13,23 +15,22 @@ from costa.nn import Adjacency, cross_view_loss, philox, self_contrast_loss
 from costa.settings.presets import resolve
 
 CPU = torch.device("cpu")
+PLAIN = {
+    "augment__edge_rate": 0.0,
+    "augment__mask_rate": 0.0,
+    "sketch__kind": "gaussian",
+    "sketch__ratio": 0.5,
+    "encoder__width": 16,
+    "encoder__activation": "relu",
+    "encoder__norm": "none",
+    "head__width": 16,
+    "features__scaling": "none",
+}
 
 
 @pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
-
-
-def build(name, graph, seed=0, **values):
-    plain = {"augment.edge_rate": 0.0, "augment.mask_rate": 0.0, "sketch.kind": "gaussian", "sketch.ratio": 0.5}
-    plain |= {"encoder.activation": "relu", "encoder.norm": "none"}
-    values = {key.replace("__", "."): value for key, value in values.items()}
-    values = {"encoder.width": 16, "head.width": 16, "features.scaling": "none"} | plain | values
-    method = get_method(name)
-    merged, _ = settings.merge(method.Settings, [("test", values)])
-    built = training.build(method, merged, graph, seed, CPU)
-    built.prepare(graph)
-    return built
+def build(build):
+    return functools.partial(build, **PLAIN)
 
 
 def encode(method, graph):
@@ -46,19 +47,18 @@ def gaussian(state, k, n):
 
 
 @pytest.mark.parametrize("kind", ["gcn", "appnp"])
-def test_the_vectors_are_the_encoders_whichever_it_is(graph, kind):
+def test_the_vectors_are_the_encoders_whichever_it_is(build, graph, kind):
     method = build("costa-sv", graph, encoder__kind=kind, encoder__steps=2)
     torch.testing.assert_close(method.embed(graph), encode(method, graph))
 
 
 @pytest.mark.parametrize("steps", [0, 2])
-def test_without_steps_there_is_nowhere_to_go_back_from(steps):
-    method = get_method("costa-sv")
-    merged, _ = settings.merge(method.Settings, [("test", {"encoder.steps": steps})])
-    assert ("encoder.teleport" in method.unused(merged)) == (steps == 0)
+def test_without_steps_there_is_nowhere_to_go_back_from(merged, steps):
+    unused = get_method("costa-sv").unused(merged("costa-sv", encoder__steps=steps))
+    assert ("encoder.teleport" in unused) == (steps == 0)
 
 
-def test_one_view_is_encoder_sketch_head_self_contrast(graph):
+def test_one_view_is_encoder_sketch_head_self_contrast(build, graph):
     method = build("costa-sv", graph, sketch__ratio=0.4, loss__tau=0.3)
     state = method.generator.get_state()
     loss = method.loss(graph)
@@ -69,7 +69,7 @@ def test_one_view_is_encoder_sketch_head_self_contrast(graph):
     assert loss.item() == pytest.approx(twin.item(), rel=1e-5)
 
 
-def test_two_views_share_one_p(graph):
+def test_two_views_share_one_p(build, graph):
     method = build("costa-mv", graph, sketch__center=False, loss__tau=0.5)
     state = method.generator.get_state()
     loss = method.loss(graph)  # no augmentation: both views are the same H
@@ -84,24 +84,24 @@ def test_two_views_share_one_p(graph):
     "kind", ["gaussian", "rademacher", "sparse", "countsketch", "selection", "svd", "noise", "none"]
 )
 @pytest.mark.parametrize("loss", ["cross", "both", "self"])
-def test_plain_is_the_same_loss_and_gradient(graph, kind, loss):
-    compare_with_plain(graph, loss, sketch__kind=kind, sketch__k=14, sketch__density=0.05, sketch__noise_std=0.1)
+def test_plain_is_the_same_loss_and_gradient(build, graph, kind, loss):
+    compare_with_plain(build, graph, loss, sketch__kind=kind, sketch__k=14, sketch__density=0.05, sketch__noise_std=0.1)
 
 
 @pytest.mark.parametrize("loss", ["cross", "both", "self"])
-def test_plain_is_the_same_where_the_fast_form_leaves_out_empty_rows(graph, loss):
-    compare_with_plain(graph, loss, rows=(60, 100), sketch__kind="countsketch", sketch__k=100)
+def test_plain_is_the_same_where_the_fast_form_leaves_out_empty_rows(build, graph, loss):
+    compare_with_plain(build, graph, loss, rows=(60, 100), sketch__kind="countsketch", sketch__k=100)
     # E has as many rows as P, so all are kept
     noise = {"sketch__noise_std": 0.1}
-    compare_with_plain(graph, loss, rows=(100, 100), sketch__kind="countsketch", sketch__k=100, **noise)
+    compare_with_plain(build, graph, loss, rows=(100, 100), sketch__kind="countsketch", sketch__k=100, **noise)
 
 
-def test_of_as_many_rows_as_nodes_a_part_is_contrasted():
+def test_of_as_many_rows_as_nodes_a_part_is_contrasted(build):
     graph = planted_partition(1000, 3, 20, seed=0)
-    compare_with_plain(graph, "cross", rows=(759, 1000), sketch__kind="countsketch", sketch__ratio=1.0)
+    compare_with_plain(build, graph, "cross", rows=(759, 1000), sketch__kind="countsketch", sketch__ratio=1.0)
 
 
-def compare_with_plain(graph, loss, rows=None, **values):
+def compare_with_plain(build, graph, loss, rows=None, **values):
     """The loss and its gradient, both ways; ``rows`` are those that reach the head."""
     values |= {"augment__edge_rate": 0.3, "augment__mask_rate": 0.2, "loss__kind": loss, "encoder__activation": "elu"}
     name = "costa-sv" if loss == "self" else "costa-mv"
@@ -132,11 +132,11 @@ def compare_with_plain(graph, loss, rows=None, **values):
         ({"train__kernels": "plain"}, False),
     ],
 )
-def test_what_can_be_captured(graph, values, capturable):
+def test_what_can_be_captured(build, graph, values, capturable):
     assert build("costa-mv", graph, **values).capturable == capturable
 
 
-def test_augmented_views_differ_and_each_has_its_rate(graph):
+def test_augmented_views_differ_and_each_has_its_rate(build, graph):
     method = build("costa-mv", graph, augment__edge_rate=[0.0, 0.6], augment__mask_rate=[0.0, 0.5])
     inputs = method.inputs(graph)
     first, second = (method.encode_view(inputs, view) for view in (0, 1))
@@ -146,7 +146,7 @@ def test_augmented_views_differ_and_each_has_its_rate(graph):
 
 @pytest.mark.parametrize("edges", ["drop", "permute"])
 @pytest.mark.parametrize("name", ["costa-sv", "costa-mv"])
-def test_every_sketch_trains(graph, name, edges):
+def test_every_sketch_trains(build, graph, name, edges):
     for kind in ("gaussian", "rademacher", "sparse", "countsketch", "selection", "svd", "noise", "none"):
         method = build(
             name,
@@ -165,11 +165,11 @@ def test_every_sketch_trains(graph, name, edges):
 
 
 @pytest.mark.parametrize("kind", ["cross", "both", "self"])
-def test_one_view_takes_every_loss(graph, kind):
+def test_one_view_takes_every_loss(build, graph, kind):
     assert build("costa-sv", graph, loss__kind=kind).loss(graph).isfinite()
 
 
-def test_training_teaches_something(graph):
+def test_training_teaches_something(build, graph):
     """The loss falls, on draws that training did not see."""
     method = build("costa-sv", graph, loss__tau=0.7)
     probe = torch.Generator()
@@ -199,7 +199,7 @@ def test_the_defaults_beat_raw_features_and_an_untrained_encoder(name):
     assert accuracy(name) > max(accuracy("raw"), accuracy("untrained")) + 0.02
 
 
-def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(graph):
+def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(build, graph):
     before = torch.random.get_rng_state()
 
     def vectors(seed):
@@ -212,7 +212,7 @@ def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(graph):
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-def test_a_fixed_p_stays_but_its_noise_does_not(graph):
+def test_a_fixed_p_stays_but_its_noise_does_not(build, graph):
     method = build("costa-sv", graph, sketch__fixed=True, sketch__noise_std=0.5)
     h = encode(method, graph)
     one, two = (method.sketch.draw(h, method.generator) for _ in range(2))
@@ -222,12 +222,12 @@ def test_a_fixed_p_stays_but_its_noise_does_not(graph):
     assert torch.equal(again.sketch.draw(h, again.generator).matrix(), one.matrix())
 
 
-def test_a_one_row_sketch_does_not_crash(graph):
+def test_a_one_row_sketch_does_not_crash(build, graph):
     method = build("costa-sv", graph, sketch__k=1)
     assert training.train(method, graph, settings.Train(epochs=2)).status == "ok"
 
 
-def test_embedding_leaves_nothing_out(graph):
+def test_embedding_leaves_nothing_out(build, graph):
     method = build("costa-sv", graph, augment__edge_rate=0.5, encoder__norm="batch")
     method.loss(graph)
     first, second = method.embed(graph), method.embed(graph)
@@ -236,7 +236,7 @@ def test_embedding_leaves_nothing_out(graph):
     assert not first.requires_grad
 
 
-def test_a_new_graph_can_be_embedded(graph):
+def test_a_new_graph_can_be_embedded(build, graph):
     method = build("costa-sv", graph, features__scaling="standard")
     other = planted_partition(45, 3, 20, seed=1)
     z = method.embed(other)
@@ -252,7 +252,7 @@ def test_a_large_graph_gets_fewer_rows():
     assert "sketch.ratio" not in get_method("costa-sv").choose(planted_partition(100, 2, 4, seed=0))
 
 
-def test_settings_that_contradict_each_other_are_refused(graph):
+def test_settings_that_contradict_each_other_are_refused(build, graph):
     with pytest.raises(InputError, match="choose cross or both"):
         build("costa-mv", graph, loss__kind="self")
     with pytest.raises(InputError, match="noise_std above 0"):

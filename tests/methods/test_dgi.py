@@ -1,31 +1,25 @@
 """DGI: its loss against the formula in float64 and against PyG's."""
 
+import functools
+
 import pytest
 import torch
 from torch_geometric.nn.models import DeepGraphInfomax
 
-from costa import settings, training
 from costa.errors import InputError
 from costa.methods import get_method
 from costa.nn import Adjacency, SparseMatrix
 from costa.settings import presets
 
-CPU = torch.device("cpu")
 DGI = get_method("dgi")
 
 
-def merged(graph, **values):
-    values = {"encoder.width": 16} | {key.replace("__", "."): value for key, value in values.items()}
-    return settings.merge(DGI.Settings, [("graph", DGI.choose(graph)), ("test", values)])[0]
+@pytest.fixture(scope="module")
+def build(build):
+    return functools.partial(build, "dgi", encoder__width=16)
 
 
-def build(graph, seed=0, **values):
-    method = training.build(DGI, merged(graph, **values), graph, seed, CPU)
-    method.prepare(graph)
-    return method
-
-
-def test_the_loss_and_its_gradient_are_the_formulas_and_pygs(graph, either):
+def test_the_loss_and_its_gradient_are_the_formulas_and_pygs(build, graph, either):
     method = build(either, features__scaling="none")
     assert isinstance(method.inputs(either).x, SparseMatrix) == (either is not graph)
     drawn = torch.Generator()
@@ -52,7 +46,7 @@ def test_the_loss_and_its_gradient_are_the_formulas_and_pygs(graph, either):
     assert pyg.loss(h, corrupted, s).item() == pytest.approx(twin.item(), rel=1e-9)
 
 
-def test_the_vectors_are_the_encoders_with_nothing_permuted(either):
+def test_the_vectors_are_the_encoders_with_nothing_permuted(build, either):
     method = build(either, features__scaling="none")
     a = Adjacency(either.edge_index, 60).normalized().a.to_dense()
     expected = torch.nn.functional.leaky_relu(a @ either.x @ method.encoder.layers[0].weight, 0.25)
@@ -60,18 +54,18 @@ def test_the_vectors_are_the_encoders_with_nothing_permuted(either):
     assert len(method.encoder.layers) == 1
 
 
-def test_the_order_is_drawn_anew_every_epoch(graph):
+def test_the_order_is_drawn_anew_every_epoch(build, graph):
     method = build(graph)
     assert method.loss(graph).item() != method.loss(graph).item()
 
 
-def test_the_discriminators_first_weights_are_pygs(graph):
+def test_the_discriminators_first_weights_are_pygs(build, graph):
     weight = build(graph, encoder__width=64).discriminator.weight
     assert 0.99 / 8 < weight.abs().max() <= 1 / 8
     assert weight.std().item() == pytest.approx(1 / 8 / 3**0.5, rel=0.05)
 
 
-def test_settings_the_published_ones_and_those_out_of_range(graph):
+def test_settings_the_published_ones_and_those_out_of_range(build, graph):
     defaults = DGI.Settings()
     assert (defaults.encoder.width, defaults.encoder.activation) == (512, "prelu")
     assert (defaults.train.lr, defaults.train.epochs) == (1e-3, 500)

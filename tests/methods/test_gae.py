@@ -1,33 +1,25 @@
 """GAE and VGAE: their losses against the formula in float64 and against PyG's."""
 
+import functools
+
 import pytest
 import torch
 from torch_geometric.data import Data
 from torch_geometric.nn.models import GAE as PyGGAE
 from torch_geometric.nn.models import VGAE as PyGVGAE
 
-from costa import settings, training
 from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency, SparseMatrix
 from costa.settings import presets
 
-CPU = torch.device("cpu")
 BOTH = pytest.mark.parametrize("name", ["gae", "vgae"])
 
 
-def merged(name, graph, **values):
-    small = {"encoder.width": 8, "encoder.hidden": 12, "features.scaling": "none"}
-    values = small | {key.replace("__", "."): value for key, value in values.items()}
-    method = get_method(name)
-    return settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", values)])[0]
-
-
-def build(name, graph, seed=0, **values):
-    method = training.build(get_method(name), merged(name, graph, **values), graph, seed, CPU)
-    method.prepare(graph)
-    return method
+@pytest.fixture(scope="module")
+def build(build):
+    return functools.partial(build, encoder__width=8, encoder__hidden=12, features__scaling="none")
 
 
 def by_the_formula(method, graph, w1, w2):
@@ -47,7 +39,7 @@ def as_pyg(name, out, edges, others, noise):
 
 @BOTH
 @pytest.mark.parametrize("features", ["dense", "sparse"])
-def test_the_loss_and_its_gradient_are_the_formulas_and_pygs(graph, bag_of_words, name, features):
+def test_the_loss_and_its_gradient_are_the_formulas_and_pygs(build, graph, bag_of_words, name, features):
     graph = graph if features == "dense" else bag_of_words
     method = build(name, graph)
     assert isinstance(method.inputs(graph).x, SparseMatrix) == (features == "sparse")
@@ -68,7 +60,7 @@ def test_the_loss_and_its_gradient_are_the_formulas_and_pygs(graph, bag_of_words
         torch.testing.assert_close(ours.double(), expected, rtol=1e-3, atol=1e-5)
 
 
-def test_the_vectors_are_what_the_loss_decodes_and_of_vgae_the_mean(graph):
+def test_the_vectors_are_what_the_loss_decodes_and_of_vgae_the_mean(build, graph):
     for name in ("gae", "vgae"):
         method = build(name, graph)
         weights = [layer.weight.detach().double() for layer in method.encoder.layers]
@@ -80,19 +72,19 @@ def test_the_vectors_are_what_the_loss_decodes_and_of_vgae_the_mean(graph):
         torch.testing.assert_close(z.double(), out[:, :8], rtol=1e-4, atol=1e-5)
 
 
-def test_every_undirected_edge_counts_once():
+def test_every_undirected_edge_counts_once(build):
     pairs = torch.tensor([[0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 3, 0]])  # both ways, a self-loop, one way alone
     graph = Data(x=torch.eye(4), edge_index=pairs)
     assert build("gae", graph).edges.T.tolist() == [[0, 1], [0, 3], [1, 2], [3, 3]]
 
 
 @BOTH
-def test_a_graph_without_edges_is_refused(name):
+def test_a_graph_without_edges_is_refused(build, name):
     with pytest.raises(InputError, match=f"{name} reconstructs edges"):
         build(name, Data(x=torch.eye(4), edge_index=torch.empty(2, 0, dtype=torch.long)))
 
 
-def test_a_sigma_does_not_overflow(graph):
+def test_a_sigma_does_not_overflow(build, graph):
     method = build("vgae", graph)
     with torch.no_grad():
         method.encoder.layers[-1].bias[8:] = 200.0
@@ -100,20 +92,20 @@ def test_a_sigma_does_not_overflow(graph):
 
 
 @BOTH
-def test_batch_norm_is_for_the_first_layer(graph, name):
+def test_batch_norm_is_for_the_first_layer(build, graph, name):
     method = build(name, graph, encoder__norm="batch")
     assert [layer.norm is not None for layer in method.encoder.layers] == [True, False]
     assert torch.equal(method.embed(graph), method.embed(graph))
 
 
 @BOTH
-def test_negatives_are_drawn_anew_every_epoch(graph, name):
+def test_negatives_are_drawn_anew_every_epoch(build, graph, name):
     method = build(name, graph)
     assert method.loss(graph).item() != method.loss(graph).item()
 
 
 @BOTH
-def test_a_trained_model_lets_go_of_the_graph_and_embeds_another(graph, name):
+def test_a_trained_model_lets_go_of_the_graph_and_embeds_another(build, graph, name):
     method = build(name, graph)
     method.forget()
     assert method.edges.numel() == 0

@@ -1,38 +1,25 @@
 """Graph Barlow Twins: its loss put together by hand, and what methods of two views share."""
 
 import dataclasses
+import functools
 
 import pytest
 import torch
 
-from costa import settings, training
-from costa.graphs.synthetic import planted_partition
+from costa import settings
 from costa.methods import get_method
 from costa.nn import Adjacency
 from costa.settings import presets
 
-CPU = torch.device("cpu")
 GBT = get_method("gbt")
-SMALL = {"encoder.width": 16, "encoder.hidden": 24}
 
 
 @pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
+def build(build):
+    return functools.partial(build, "gbt", encoder__width=16, encoder__hidden=24)
 
 
-def merged(graph, **values):
-    values = {key.replace("__", "."): value for key, value in values.items()}
-    return settings.merge(GBT.Settings, [("graph", GBT.choose(graph)), ("test", SMALL | values)])[0]
-
-
-def build(graph, seed=0, **values):
-    method = training.build(GBT, merged(graph, **values), graph, seed, CPU)
-    method.prepare(graph)
-    return method
-
-
-def test_the_loss_is_that_of_the_correlations_across_the_views(graph):
+def test_the_loss_is_that_of_the_correlations_across_the_views(build, graph):
     """View 1 is the graph itself, view 2 without the masked attributes; in float64, as the formula reads."""
     method = build(graph, features__scaling="none", augment__edge_rate=0.0, augment__mask_rate=[0.0, 0.4])
     drawn = torch.Generator()
@@ -51,7 +38,7 @@ def test_the_loss_is_that_of_the_correlations_across_the_views(graph):
     assert loss.item() == pytest.approx((on + off / 16).item(), rel=1e-4)
 
 
-def test_the_views_have_fresh_draws_and_rates_of_their_own(graph):
+def test_the_views_have_fresh_draws_and_rates_of_their_own(build, graph):
     method = build(graph, augment__edge_rate=[0.0, 0.6], augment__mask_rate=[0.0, 0.5], encoder__norm="none")
     (first, second), (again, other) = method.encode_both(graph), method.encode_both(graph)
     torch.testing.assert_close(first, method.embed(graph))
@@ -59,7 +46,7 @@ def test_the_views_have_fresh_draws_and_rates_of_their_own(graph):
     assert (second - other).abs().max() > 1e-3
 
 
-def test_rewired_edges_are_not_captured(graph):
+def test_rewired_edges_are_not_captured(build, graph):
     dropped, rewired = build(graph), build(graph, augment__edges="permute")
     assert dropped.capturable
     assert not rewired.capturable
@@ -67,7 +54,7 @@ def test_rewired_edges_are_not_captured(graph):
     assert rewired.loss(graph).isfinite()
 
 
-def test_every_setting_arrives(graph):
+def test_every_setting_arrives(build, graph):
     method = build(graph, features__scaling="rows", augment__edge_rate=0.25, encoder__activation="elu")
     assert method.scaling.kind == "rows"
     assert method.augment == settings.Augment(edge_rate=(0.25,), mask_rate=(0.1,))

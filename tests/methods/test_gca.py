@@ -1,5 +1,7 @@
 """GCA: GRACE's loss on views that are drawn by centrality."""
 
+import functools
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from costa.nn import Adjacency, both_views_loss
 from costa.settings import presets
 
 CPU = torch.device("cpu")
+SMALL = {"features__scaling": "none", "encoder__width": 12, "encoder__hidden": 24, "head__width": 8}
 CENTRALITY = {
     "degree": lambda graph: dict(graph.degree()),
     "pagerank": lambda graph: nx.pagerank(graph, tol=1e-13, max_iter=1000),
@@ -30,20 +33,13 @@ PUBLISHED = {
 
 
 @pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
+def merged(merged):
+    return functools.partial(merged, "gca", **SMALL)
 
 
-def merged(**values):
-    small = {"features.scaling": "none", "encoder.width": 12, "encoder.hidden": 24, "head.width": 8}
-    values = {key.replace("__", "."): value for key, value in values.items()}
-    return settings.merge(get_method("gca").Settings, [("test", small | values)])[0]
-
-
-def build(graph, seed=0, **values):
-    method = training.build(get_method("gca"), merged(**values), graph, seed, CPU)
-    method.prepare(graph)
-    return method
+@pytest.fixture(scope="module")
+def build(build):
+    return functools.partial(build, "gca", **SMALL)
 
 
 def capped(s, rate):
@@ -70,7 +66,7 @@ def views_in_double(method, graph, state, centrality):
 
 @pytest.mark.parametrize("centrality", CENTRALITY)
 @pytest.mark.parametrize("kernels", ["fast", "plain"])
-def test_the_loss_is_graces_of_views_drawn_by_centrality(graph, centrality, kernels):
+def test_the_loss_is_graces_of_views_drawn_by_centrality(build, graph, centrality, kernels):
     values = {"augment__centrality": centrality, "augment__edge_rate": [0.4, 0.2], "augment__mask_rate": [0.2, 0.5]}
     method = build(graph, **values, train__kernels=kernels)
     state = method.generator.get_state()
@@ -85,7 +81,7 @@ def test_the_loss_is_graces_of_views_drawn_by_centrality(graph, centrality, kern
     torch.testing.assert_close(gradient.double(), expected, rtol=1e-3, atol=1e-5)
 
 
-def test_costa_without_a_sketch_and_by_the_same_centrality_is_gca(graph):
+def test_costa_without_a_sketch_and_by_the_same_centrality_is_gca(build, merged, graph):
     costa = get_method("costa-mv")
     values = {"sketch.kind": "none", "sketch.center": False, "loss.kind": "both"} | settings.flatten(merged())
     twin = training.build(costa, settings.merge(costa.Settings, [("test", values)])[0], graph, 0, CPU)
@@ -115,26 +111,26 @@ def test_what_is_rewired_has_no_centrality():
         settings.Augment(edges="permute", edge_rate=(0.2,), centrality="degree")
 
 
-def test_a_rate_of_zero_leaves_the_graph_as_it_is(graph):
+def test_a_rate_of_zero_leaves_the_graph_as_it_is(build, graph):
     method = build(graph, augment__edge_rate=[0.0, 0.3], augment__mask_rate=[0.0, 0.3])
     whole, thinned = method.encode_both(graph)
     torch.testing.assert_close(whole, method.embed(graph))
     assert (whole - thinned).abs().max() > 1e-3
 
 
-def test_the_probabilities_go_with_the_prepared_graph(graph):
+def test_the_probabilities_go_with_the_prepared_graph(build, graph):
     method = build(graph)
     assert all(isinstance(rate, torch.Tensor) for rates in method._rates for rate in rates)
     method.forget()
     assert method._rates == [(0.2, 0.3), (0.4, 0.4)]
 
 
-def test_features_that_are_standardised_are_weighed_as_the_graph_has_them(graph):
+def test_features_that_are_standardised_are_weighed_as_the_graph_has_them(build, graph):
     one, other = build(graph), build(graph, features__scaling="standard")
     assert torch.equal(one._rates[0][1], other._rates[0][1])
 
 
-def test_a_graph_without_edges_and_attributes_that_nobody_has():
+def test_a_graph_without_edges_and_attributes_that_nobody_has(build):
     graph = planted_partition(30, 2, 5, degree=0, seed=0)
     graph.x[:, 0] = 0
     for centrality in CENTRALITY:
@@ -142,7 +138,7 @@ def test_a_graph_without_edges_and_attributes_that_nobody_has():
         assert training.train(method, graph, settings.Train(epochs=2)).status == "ok", centrality
 
 
-def test_settings_that_are_not_its_own_are_refused():
+def test_settings_that_are_not_its_own_are_refused(merged):
     with pytest.raises(InputError, match=r"augment\.edges = 'permute' is not one of drop"):
         merged(augment__edges="permute")
     with pytest.raises(InputError, match="one of degree, pagerank, eigenvector"):

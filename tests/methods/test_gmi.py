@@ -1,10 +1,12 @@
 """GMI: its loss against the formula in float64, and what it reads of the edges."""
 
+import functools
+
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from costa import settings, training
+from costa import settings
 from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
@@ -12,16 +14,12 @@ from costa.methods.gmi import Topology
 from costa.nn import Adjacency, SparseMatrix
 from costa.settings import presets
 
-CPU = torch.device("cpu")
 GMI = get_method("gmi")
 
 
-def build(graph, **values):
-    values = {"encoder.width": 16} | {key.replace("__", "."): value for key, value in values.items()}
-    merged = settings.merge(GMI.Settings, [("graph", GMI.choose(graph)), ("test", values)])[0]
-    method = training.build(GMI, merged, graph, 0, CPU)
-    method.prepare(graph)
-    return method
+@pytest.fixture(scope="module")
+def build(build):
+    return functools.partial(build, "gmi", encoder__width=16)
 
 
 def prelu(h):
@@ -61,7 +59,7 @@ def plain_loss(graph, weights, thetas, orders, alpha, beta, gamma):
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_the_loss_and_its_gradient_are_the_formulas(graph, either, layers):
+def test_the_loss_and_its_gradient_are_the_formulas(build, graph, either, layers):
     method = build(either, features__scaling="none", encoder__layers=layers, loss__negatives=3, loss__gamma=0.7)
     assert isinstance(method.inputs(either).x, SparseMatrix) == (either is not graph)
     drawn = torch.Generator()
@@ -91,19 +89,19 @@ def test_edges_count_once_and_the_mean_is_over_neighbours():
     assert topology.mean.a_t.to_dense().T.tolist() == expected
 
 
-def test_only_the_encoder_sees_the_weights_of_edges(graph):
+def test_only_the_encoder_sees_the_weights_of_edges(build, graph):
     weighted = Data(x=graph.x, edge_index=graph.edge_index, edge_weight=torch.full((graph.num_edges,), 3.0))
     plain, other = build(graph), build(weighted)
     assert torch.equal(plain._topology.mean.a.values(), other._topology.mean.a.values())
     assert not torch.allclose(plain.embed(graph), other.embed(weighted))
 
 
-def test_the_orders_are_drawn_anew_every_epoch(graph):
+def test_the_orders_are_drawn_anew_every_epoch(build, graph):
     method = build(graph)
     assert method.loss(graph).item() != method.loss(graph).item()
 
 
-def test_the_vectors_are_the_encoders_also_of_another_graph(graph):
+def test_the_vectors_are_the_encoders_also_of_another_graph(build, graph):
     method = build(graph)
     method.forget()
     other = planted_partition(30, 3, 20, seed=5)
@@ -112,7 +110,7 @@ def test_the_vectors_are_the_encoders_also_of_another_graph(graph):
     torch.testing.assert_close(method.embed(other), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_the_discriminators_first_weights_are_glorots_for_a_bilinear_form(graph):
+def test_the_discriminators_first_weights_are_glorots_for_a_bilinear_form(build, graph):
     for theta in (
         build(graph, encoder__width=64).of_features.theta,
         build(graph, encoder__width=64).of_neighbours.theta,
@@ -123,7 +121,7 @@ def test_the_discriminators_first_weights_are_glorots_for_a_bilinear_form(graph)
         assert theta.std().item() == pytest.approx(bilinear.std().item(), rel=0.1)
 
 
-def test_settings_the_published_ones_and_those_out_of_range(graph):
+def test_settings_the_published_ones_and_those_out_of_range(build, graph):
     defaults, published = GMI.Settings(), presets.load_preset("paper", "gmi", "cora")
     assert published.items() - settings.flatten(defaults).items() == {
         ("features.scaling", "rows"),
@@ -145,6 +143,6 @@ def test_settings_the_published_ones_and_those_out_of_range(graph):
             build(graph, **values)
 
 
-def test_a_graph_without_edges_is_refused():
+def test_a_graph_without_edges_is_refused(build):
     with pytest.raises(InputError, match="gmi learns from edges, and the graph has none"):
         build(Data(x=torch.rand(4, 3), edge_index=torch.empty(2, 0, dtype=torch.int64)))

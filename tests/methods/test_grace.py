@@ -1,5 +1,7 @@
 """GRACE's loss, written out as the paper has it, and its settings."""
 
+import functools
+
 import pytest
 import torch
 
@@ -11,6 +13,7 @@ from costa.nn import Adjacency
 from costa.settings import presets
 
 CPU = torch.device("cpu")
+SMALL = {"features__scaling": "none", "encoder__width": 12, "encoder__hidden": 24, "head__width": 8}
 PUBLISHED = {
     # lr, width, activation, edge drop, attribute mask, τ, epochs
     "cora": (5e-4, 128, "relu", (0.2, 0.4), (0.3, 0.4), 0.4, 200),
@@ -21,20 +24,13 @@ PUBLISHED = {
 
 
 @pytest.fixture(scope="module")
-def graph():
-    return planted_partition(60, 3, 20, seed=0)
+def merged(merged):
+    return functools.partial(merged, "grace", **SMALL)
 
 
-def merged(**values):
-    small = {"features.scaling": "none", "encoder.width": 12, "encoder.hidden": 24, "head.width": 8}
-    values = {key.replace("__", "."): value for key, value in values.items()}
-    return settings.merge(get_method("grace").Settings, [("test", small | values)])[0]
-
-
-def build(graph, seed=0, **values):
-    method = training.build(get_method("grace"), merged(**values), graph, seed, CPU)
-    method.prepare(graph)
-    return method
+@pytest.fixture(scope="module")
+def build(build):
+    return functools.partial(build, "grace", **SMALL)
 
 
 def written_out(u, v, tau):
@@ -65,7 +61,7 @@ def views_in_double(method, graph, state):
 
 
 @pytest.mark.parametrize("kernels", ["fast", "plain"])
-def test_the_loss_is_the_papers(kernels):
+def test_the_loss_is_the_papers(build, kernels):
     graph = planted_partition(14, 2, 6, degree=4, seed=1)
     method = build(graph, loss__tau=0.4, train__kernels=kernels)
     weights = [*method.encoder.parameters(), *method.head.parameters()]
@@ -83,7 +79,7 @@ def test_the_loss_is_the_papers(kernels):
         torch.testing.assert_close(ours.double(), exact, rtol=1e-3, atol=1e-5)
 
 
-def test_it_is_costa_in_two_views_without_a_sketch(graph):
+def test_it_is_costa_in_two_views_without_a_sketch(build, merged, graph):
     method = build(graph)
     costa = get_method("costa-mv")
     values = {"sketch.kind": "none", "sketch.center": False, "loss.kind": "both"}
@@ -102,13 +98,13 @@ def test_it_is_costa_in_two_views_without_a_sketch(graph):
         ({"train__kernels": "plain"}, False),
     ],
 )
-def test_what_can_be_captured(graph, values, capturable):
+def test_what_can_be_captured(build, graph, values, capturable):
     method = build(graph, **values)
     assert method.capturable == capturable
     assert training.train(method, graph, settings.Train(epochs=2)).status == "ok"
 
 
-def test_a_setting_that_does_not_count_is_refused(graph):
+def test_a_setting_that_does_not_count_is_refused(merged, graph):
     given = {"head.width": 0, "head.activation": "relu"}
     with pytest.raises(InputError, match=r"head.activation was set, but head.width = 0"):
         presets.resolve(get_method("grace"), graph, preset="none", given=given)

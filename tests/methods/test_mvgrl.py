@@ -1,32 +1,26 @@
 """MVGRL: its loss and its vectors against the formulas in float64, where the diffusion is an inverse."""
 
+import functools
 from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from costa import settings, training
+from costa import settings
 from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import Adjacency, SparseMatrix
 from costa.settings import presets
 
-CPU = torch.device("cpu")
 MVGRL = get_method("mvgrl")
 N = 60
 
 
-def merged(graph, **values):
-    values = {"encoder.width": 16} | {key.replace("__", "."): value for key, value in values.items()}
-    return settings.merge(MVGRL.Settings, [("graph", MVGRL.choose(graph)), ("test", values)])[0]
-
-
-def build(graph, seed=0, **values):
-    method = training.build(MVGRL, merged(graph, **values), graph, seed, CPU)
-    method.prepare(graph)
-    return method
+@pytest.fixture(scope="module")
+def build(build):
+    return functools.partial(build, "mvgrl", encoder__width=16)
 
 
 def matrices(graph, alpha):
@@ -35,7 +29,7 @@ def matrices(graph, alpha):
     return a, alpha * torch.linalg.inv(torch.eye(N, dtype=torch.float64) - (1 - alpha) * a)
 
 
-def test_the_loss_and_its_gradient_are_the_formulas(graph, either):
+def test_the_loss_and_its_gradient_are_the_formulas(build, graph, either):
     method = build(either, features__scaling="none", diffusion__alpha=0.3, diffusion__k=N)
     assert isinstance(method.inputs(either).x, SparseMatrix) == (either is not graph)
     drawn = torch.Generator()
@@ -64,7 +58,7 @@ def test_the_loss_and_its_gradient_are_the_formulas(graph, either):
         torch.testing.assert_close(ours.double(), expected, rtol=1e-3, atol=1e-6)
 
 
-def test_the_vectors_are_the_sum_of_both_views_with_nothing_permuted(either):
+def test_the_vectors_are_the_sum_of_both_views_with_nothing_permuted(build, either):
     method = build(either, features__scaling="none", diffusion__k=N)
     a, s = matrices(either, alpha=0.2)
     w_a, w_b = (encoder.layers[0].weight.detach().double() for encoder in (method.encoder, method.diffusion_encoder))
@@ -74,14 +68,14 @@ def test_the_vectors_are_the_sum_of_both_views_with_nothing_permuted(either):
     assert not torch.equal(w_a, w_b)
 
 
-def test_a_row_of_the_diffusion_has_k_entries(graph):
+def test_a_row_of_the_diffusion_has_k_entries(build, graph):
     s = build(graph, diffusion__k=5).inputs(graph).diffused.adjacency
     assert s.a.crow_indices().diff().tolist() == [5] * N
     assert torch.equal(s.a.to_dense().T, s.a_t.to_dense())
     assert not torch.equal(s.a.to_dense(), s.a_t.to_dense())  # so that the gradient must take the transpose
 
 
-def test_a_graph_not_seen_in_training_is_diffused_too(graph):
+def test_a_graph_not_seen_in_training_is_diffused_too(build, graph):
     method = build(graph)
     before = method.embed(graph)
     method.forget()
@@ -89,12 +83,12 @@ def test_a_graph_not_seen_in_training_is_diffused_too(graph):
     assert method.embed(planted_partition(30, 3, 20, seed=5)).shape == (30, 16)
 
 
-def test_the_order_is_drawn_anew_every_epoch(graph):
+def test_the_order_is_drawn_anew_every_epoch(build, graph):
     method = build(graph)
     assert method.loss(graph).item() != method.loss(graph).item()
 
 
-def test_settings_the_published_ones_and_those_out_of_range(graph):
+def test_settings_the_published_ones_and_those_out_of_range(build, graph):
     defaults = MVGRL.Settings()
     assert (defaults.encoder.width, defaults.encoder.activation) == (512, "prelu")
     assert (defaults.diffusion.alpha, defaults.train.lr) == (0.2, 1e-3)
@@ -111,7 +105,7 @@ def test_settings_the_published_ones_and_those_out_of_range(graph):
             build(graph, **{f"diffusion__{key}": value})
 
 
-def test_a_directed_graph_is_refused(graph):
+def test_a_directed_graph_is_refused(build, graph):
     directed = graph.clone()
     directed.edge_index = graph.edge_index[:, graph.edge_index[0] < graph.edge_index[1]]
     with pytest.raises(InputError, match=r"mvgrl .* undirected"):

@@ -69,12 +69,17 @@ def drawn(monkeypatch):
     return kept
 
 
+def cells_of(name):
+    """The cells of a figure, in its order."""
+    return paper.varied_cells(figures.FIGURES[name][0], DATASETS)
+
+
 def make(name, results, out, *, leave=(), datasets=DATASETS, seeds=3):
     """Fill the store, but for the points at the places in ``leave``; draw; the rows of the figure's data."""
-    for place, point in enumerate(paper.POINTS[name](DATASETS)):
+    for place, cell in enumerate(cells_of(name)):
         if place not in leave:
-            add_runs(results, point.cell, accuracies(place))
-    paths = figures.FIGURES[name](results, out, datasets, seeds)
+            add_runs(results, cell, accuracies(place))
+    paths = figures.fig_accuracy(name, results, out, datasets, seeds)
     assert paths == [out / f"fig-{name}.{kind}" for kind in ("svg", "png", "csv")]
     return list(csv.DictReader(paths[2].open()))
 
@@ -138,10 +143,10 @@ class TestAccuracies:
     )
     def test_the_data_are_mean_and_deviation_of_seed_s_on_split_s_in_percent(self, tmp_path, name, column):
         rows = make(name, tmp_path, tmp_path / "figures")
-        points = paper.POINTS[name](DATASETS)
+        keys = paper.VARIATIONS[figures.FIGURES[name][0]]
         assert list(rows[0]) == ["dataset", column, "mean", "std", "runs"]
         assert [(row["dataset"], row[column]) for row in rows] == [
-            (point.cell.dataset, point.series if name == "ablation" else str(point.x)) for point in points
+            (dataset, str(key)) for dataset in DATASETS for key in keys
         ]
         for place, row in enumerate(rows):
             percent = [100 * accuracy for accuracy in accuracies(place)]
@@ -171,7 +176,7 @@ class TestAccuracies:
         (axes,) = drawn[0].axes
         assert [tick.get_text() for tick in axes.get_xticklabels()] == ["Cora", "CiteSeer"]
         bars = [container for container in axes.containers if hasattr(container, "patches")]
-        assert [group.get_label() for group in bars] == list(paper.PROJECTIONS)
+        assert [group.get_label() for group in bars] == list(paper.VARIATIONS["projections"])
         assert len({group.patches[0].get_hatch() for group in bars}) == len(bars)
         for group in bars:
             selected = [row for row in rows if row["projection"] == group.get_label()]
@@ -195,9 +200,9 @@ class TestAccuracies:
 
     @pytest.mark.parametrize("level", [0.0, 1.0])
     def test_the_bars_axis_does_not_leave_what_an_accuracy_can_be(self, tmp_path, drawn, level):
-        for point in paper.projection_points(["cora"]):
-            add_runs(tmp_path, point.cell, [level, level])
-        figures.fig_ablation(tmp_path, tmp_path, ["cora"], 2)
+        for cell in paper.varied_cells("projections", ["cora"]):
+            add_runs(tmp_path, cell, [level, level])
+        figures.fig_accuracy("ablation", tmp_path, tmp_path, ["cora"], 2)
         bottom, top = drawn[0].axes[0].get_ylim()
         assert 0 <= bottom < top <= 100
 
@@ -214,11 +219,11 @@ class TestAccuracies:
         drawn[0].canvas.draw()
         assert [tick.get_text() for tick in axes.get_xticklabels()] == [str(density) for density in paper.DENSITIES]
 
-    @pytest.mark.parametrize("name", paper.POINTS)
+    @pytest.mark.parametrize("name", figures.FIGURES)
     def test_the_title_says_the_protocol_and_the_seeds_that_were_found(self, tmp_path, drawn, name):
         make(name, tmp_path, tmp_path, leave=[1], seeds=20)
-        add_runs(tmp_path, paper.POINTS[name](DATASETS)[1].cell, [0.8, 0.9])
-        figures.FIGURES[name](tmp_path, tmp_path, DATASETS, 20)
+        add_runs(tmp_path, cells_of(name)[1], [0.8, 0.9])
+        figures.fig_accuracy(name, tmp_path, tmp_path, DATASETS, 20)
         before, after = (figure.axes[0].get_title() for figure in drawn)
         assert "random-10-10-80" in before
         assert "over 3 seeds" in before
@@ -250,7 +255,7 @@ class TestAccuracies:
         )
         assert partial == {first: [whole[first][1]], second: [whole[second][0]], "none": whole["none"]}
 
-    @pytest.mark.parametrize("name", paper.POINTS)
+    @pytest.mark.parametrize("name", figures.FIGURES)
     def test_a_dataset_without_runs_is_not_shown(self, tmp_path, drawn, name):
         rows = make(name, tmp_path, tmp_path, datasets=["cora", "dblp"])
         assert {row["runs"] for row in rows if row["dataset"] == "dblp"} == {"0"}
@@ -259,22 +264,22 @@ class TestAccuracies:
         assert "Cora" in shown
         assert "DBLP" not in shown
 
-    @pytest.mark.parametrize("name", paper.POINTS)
+    @pytest.mark.parametrize("name", figures.FIGURES)
     def test_without_any_run_the_command_that_makes_them_is_named(self, tmp_path, name):
         # runs that came to nothing have no accuracy either
-        add_runs(tmp_path, paper.POINTS[name](DATASETS)[0].cell, [0.8], status="diverged")
+        add_runs(tmp_path, cells_of(name)[0], [0.8], status="diverged")
         problem = f"there are no runs for fig-{name} in {tmp_path}; make them with `python -m reproduction fig-{name}`."
         with pytest.raises(InputError) as caught:
-            figures.FIGURES[name](tmp_path, tmp_path / "figures", DATASETS, 3)
+            figures.fig_accuracy(name, tmp_path, tmp_path / "figures", DATASETS, 3)
         assert str(caught.value) == problem
         assert not (tmp_path / "figures").exists()
 
-    @pytest.mark.parametrize("name", paper.POINTS)
+    @pytest.mark.parametrize("name", figures.FIGURES)
     def test_the_same_data_make_the_same_files(self, tmp_path, name):
         make(name, tmp_path, tmp_path / "a")
         for first, second in zip(
             sorted((tmp_path / "a").iterdir()),
-            sorted(figures.FIGURES[name](tmp_path, tmp_path / "b", DATASETS, 3)),
+            sorted(figures.fig_accuracy(name, tmp_path, tmp_path / "b", DATASETS, 3)),
             strict=True,
         ):
             assert first.read_bytes() == second.read_bytes()
@@ -283,5 +288,5 @@ class TestAccuracies:
 
 
 def test_every_projection_has_a_bar_of_its_own():
-    assert list(figures.BARS) == list(paper.PROJECTIONS)
+    assert list(figures.BARS) == list(paper.VARIATIONS["projections"])
     assert len(set(figures.BARS.values())) == len(figures.BARS)

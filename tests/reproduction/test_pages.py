@@ -90,17 +90,17 @@ def test_wikics_says_that_it_was_not_measured(tmp_path):
 
 def test_but_where_it_is_run_it_is_shown(add, tmp_path):
     add(tmp_path, Cell("costa-sv", "wikics"), 0)
-    add(tmp_path, paper.sketch_cell("wikics", "svd"), 0)
+    add(tmp_path, paper.varied_cell("sketches", "svd", "wikics"), 0)
     rows = {tuple(line[:2]): line[2] for line in cells(pages.main_table(paper.MAIN, tmp_path, 1))}
     assert rows["COSTA, one view", "ours"] == "80.00"
-    assert [line[-1] for line in cells(pages.sketches(tmp_path, 1)) if line[0] == "SVD"] == ["80.00"]
+    assert [line[-1] for line in cells(pages.side_by_side("sketches", tmp_path, 1)) if line[0] == "SVD"] == ["80.00"]
 
 
 @pytest.mark.parametrize(
     ("name", "cell", "first"),
     [
-        ("table-sketches", paper.sketch_cell("cora", "svd"), ["SVD", "82.69"]),
-        ("table-ablation", paper.ablation_cell("cora", "graph"), ["✓", "×", "82.13"]),
+        ("table-sketches", paper.varied_cell("sketches", "svd", "cora"), ["SVD", "82.69"]),
+        ("table-ablation", paper.varied_cell("ablation", "graph", "cora"), ["✓", "×", "82.13"]),
     ],
 )
 def test_ablations_stand_beside_the_paper(add, tmp_path, name, cell, first):
@@ -190,7 +190,7 @@ def test_what_is_compared_differs_in_one_thing():
 
 def test_the_page_is_begun_and_its_places_filled(add, tmp_path):
     request = Request(tmp_path / "results", tmp_path / "docs" / "figures", seeds=1)
-    add(request.results, paper.sketch_cell("cora", "gaussian"), 0)
+    add(request.results, paper.varied_cell("sketches", "gaussian", "cora"), 0)
     page = tmp_path / "docs" / "results.md"
     assert targets.reproduce(["table-sketches"], request) == [page]
     text = page.read_text()
@@ -219,8 +219,8 @@ def test_every_cell_of_a_target_is_one_that_its_table_shows(add, tmp_path):
 def test_the_svd_gets_as_many_rows_as_it_can_have(monkeypatch, ratio, width, rows):
     chosen = {"sketch.ratio": ratio, "encoder.width": width}
     monkeypatch.setattr(presets, "load_preset", lambda name, method, dataset: chosen)
-    assert paper.sketch_cell("cora", "svd").fixed_settings["sketch.k"] == rows
-    assert paper.sketch_cell("cora", "gaussian").fixed_settings["sketch.k"] == 0
+    assert paper.varied_cell("sketches", "svd", "cora").fixed_settings["sketch.k"] == rows
+    assert paper.varied_cell("sketches", "gaussian", "cora").fixed_settings["sketch.k"] == 0
 
 
 @pytest.mark.parametrize("target", targets.TARGETS)

@@ -24,19 +24,15 @@ def small(monkeypatch):
     quick = (("train.epochs", 2), ("encoder.width", 8), ("head.width", 8))
     grid._graph.cache_clear()
     monkeypatch.setattr(grid, "load_graph", load)
-    monkeypatch.setattr(paper, "DENSITIES", (0.1, 0.2))
-    real = paper.density_points
+    sparse = {density: (("sketch.kind", "sparse"), ("sketch.density", density)) for density in (0.1, 0.2)}
+    monkeypatch.setitem(paper.VARIATIONS, "density", sparse)
+    real = paper.varied_cell
 
-    def points(datasets):
-        return [
-            paper.Point(
-                p.series, p.x, grid.Cell(p.cell.method, p.cell.dataset, "none", p.cell.given + quick, "density")
-            )
-            for p in real(datasets)
-        ]
+    def varied_cell(*arguments):
+        cell = real(*arguments)
+        return replace(cell, preset="none", given=cell.given + quick)
 
-    monkeypatch.setattr(paper, "density_points", points)
-    monkeypatch.setitem(paper.POINTS, "density", points)
+    monkeypatch.setattr(paper, "varied_cell", varied_cell)
     yield
     grid._graph.cache_clear()
 

@@ -90,7 +90,7 @@ class Draw:
         _check_features(h)
         if h.shape[0] != self.shape[1]:
             raise InputError(
-                f"p was drawn for {self.shape[1]} rows, but this H has {h.shape[0]}: two views must hold the same "
+                f"this P was drawn for {self.shape[1]} rows, but this H has {h.shape[0]}: two views must hold the same "
                 "nodes, and another H needs another draw."
             )
         h_tilde = self._p.product(_centred(h) if self._center else h)
@@ -122,10 +122,7 @@ def _centred(h: Tensor) -> Tensor:
 
 def _check_features(h: Tensor) -> None:
     if h.ndim != 2 or h.shape[0] < 1 or not h.is_floating_point():
-        raise InputError(
-            f"a sketch takes H as a floating-point matrix with one row per node, not {h.dtype} of shape "
-            f"{tuple(h.shape)}."
-        )
+        raise InputError(f"H must be a floating-point matrix, n × d, not {h.dtype} of shape {tuple(h.shape)}.")
 
 
 class SketchSettings(TypedDict, total=False):

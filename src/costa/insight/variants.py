@@ -70,5 +70,5 @@ def subjects(method: EncoderMethod, graph: Data) -> dict[bool, Subject]:
 
 
 def stream(seed: int, device: torch.device) -> torch.Generator:
-    """A generator that is independent of the weights, whose generator has the seed itself."""
+    """The generator of the draws; on CUDA it differs from the weights' (a CPU generator reads 32 bits of its seed)."""
     return torch.Generator(device).manual_seed(2**32 + seed)

@@ -64,6 +64,7 @@ class EncoderMethod(Method):
         self.encoder = encoder
         self.scaling = scaling
         self._prepared: tuple[Data, Inputs] | None = None
+        self._shared: tuple[Data, Inputs] | None = None
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
@@ -78,14 +79,15 @@ class EncoderMethod(Method):
         return unused
 
     def share(self, other: Method) -> None:
-        """Take over the inputs that another seed of the method has prepared."""
+        """Let the next :meth:`prepare` take over the inputs that another seed of the method has prepared."""
         assert isinstance(other, EncoderMethod)
-        self._prepared = other._prepared
+        self._shared = other._prepared
 
     def prepare(self, graph: Data) -> None:
         """Learn the feature scaling, and lay out the graph unless another seed has."""
         self.scaling.fit(graph.x)
-        self._prepared = (graph, self.inputs(graph))
+        shared, self._shared = self._shared, None
+        self._prepared = shared if shared is not None and shared[0] is graph else (graph, self._read(graph))
 
     def forget(self) -> None:
         """Release the prepared inputs."""

@@ -139,7 +139,7 @@ class GCN(nn.Module):
         first, *others = self.layers
         h: Tensor = first(x, None if mixed else in_layers, mask, order)
         for layer in others:
-            h = layer(h, in_layers, None, None)
+            h = layer(h, in_layers)
         return diffuse(h, adjacency, self.steps, self.teleport)
 
 

@@ -14,30 +14,3 @@ from costa.runs.metrics import Metrics, pair_scores, read_metrics
 from costa.runs.models import embed, load_model, read_settings, rebuild
 from costa.runs.provenance import commit, reset_peak_memory, versions
 from costa.runs.vectors import check_vector_path, load_embeddings, write_vectors
-
-__all__ = [
-    "CONFIG",
-    "DEFAULT_PROTOCOLS",
-    "MODEL",
-    "REPEATS",
-    "Job",
-    "Metrics",
-    "add_probe",
-    "check_vector_path",
-    "claim_folders",
-    "commit",
-    "embed",
-    "execute",
-    "load_embeddings",
-    "load_model",
-    "load_run_graph",
-    "pair_scores",
-    "probe_graph",
-    "read_config",
-    "read_metrics",
-    "read_settings",
-    "rebuild",
-    "reset_peak_memory",
-    "versions",
-    "write_vectors",
-]

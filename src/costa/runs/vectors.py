@@ -26,7 +26,7 @@ def load_embeddings(folder: Path) -> torch.Tensor:
 def check_vector_path(path: Path) -> None:
     """Refuse a path that :func:`write_vectors` could not write, before any work is done."""
     if path.suffix not in (".npy", ".csv", ".parquet"):
-        raise InputError(f"costa cannot write the format of {path}; its name must end in .npy, .csv or .parquet.")
+        raise InputError(f"{path} has an unknown format; its name must end in .npy, .csv or .parquet.")
     if path.suffix == ".parquet" and not _has_pyarrow():
         raise InputError("writing Parquet needs pyarrow; pip install 'costa-gcl[tables]', or write .csv or .npy.")
     if path.is_dir() or not path.absolute().parent.is_dir():

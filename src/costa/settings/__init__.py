@@ -27,30 +27,3 @@ from costa.settings.groups import (
     Walks,
 )
 from costa.settings.layers import Layer, flatten, merge, nested_to_flat, parse_assignments
-
-__all__ = [
-    "AdaptiveAugment",
-    "Augment",
-    "BiasedWalks",
-    "Contrast",
-    "Decorrelation",
-    "Diffusion",
-    "Encoder",
-    "EqualLayers",
-    "Features",
-    "Head",
-    "Information",
-    "Layer",
-    "Loss",
-    "OneLayer",
-    "Predictor",
-    "Sketch",
-    "StepsAlone",
-    "Target",
-    "Train",
-    "Walks",
-    "flatten",
-    "merge",
-    "nested_to_flat",
-    "parse_assignments",
-]

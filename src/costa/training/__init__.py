@@ -8,23 +8,5 @@ from costa.training.capture import make_steps
 from costa.training.checkpoints import CHECKPOINT, read_progress
 from costa.training.devices import make_deterministic, resolve_device, tensor_float
 from costa.training.interrupts import stop_on_interrupt
-from costa.training.loop import LOG, Outcome, Report, build, train, train_and_embed, train_together
+from costa.training.loop import LOG, Outcome, Report, build, prepare, train, train_and_embed, train_together
 from costa.training.steps import Steps
-
-__all__ = [
-    "CHECKPOINT",
-    "LOG",
-    "Outcome",
-    "Report",
-    "Steps",
-    "build",
-    "make_deterministic",
-    "make_steps",
-    "read_progress",
-    "resolve_device",
-    "stop_on_interrupt",
-    "tensor_float",
-    "train",
-    "train_and_embed",
-    "train_together",
-]

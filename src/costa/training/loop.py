@@ -55,6 +55,15 @@ def build(method: type[Method], settings: Any, graph: Data, seed: int, device: t
     return built
 
 
+def prepare(methods: Sequence[GradientMethod], graph: Data) -> None:
+    """Prepare one method with several seeds, which share the inputs of the first."""
+    first, *others = methods
+    first.prepare(graph)
+    for other in others:
+        other.share(first)
+        other.prepare(graph)
+
+
 def train_and_embed(
     method: type[Method], settings: Any, graph: Data, *, seed: int = 0, device: torch.device
 ) -> tuple[Method, Outcome, torch.Tensor]:
@@ -117,9 +126,7 @@ def train_together(
     On CUDA the seeds run in parallel. Each outcome's seconds are those of all seeds together.
     """
     began = time.perf_counter()
-    for method in methods:
-        method.share(methods[0])
-        method.prepare(graph)
+    prepare(methods, graph)
     steps = make_steps(methods, graph, train)
     start = Progress(0, 0.0)
     if resume and folders is not None and all((folder / CHECKPOINT).exists() for folder in folders):

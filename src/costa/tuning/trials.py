@@ -80,9 +80,7 @@ def _vectors(
     """Train all seeds in parallel; yield their vectors after each number of epochs in ``places``, in rising order."""
     chosen = resolve(job.method, job.graph, preset="none", given=values, epochs=places[-1]).values
     methods = _built(job, chosen, seeds)
-    for method in methods:
-        method.share(methods[0])
-        method.prepare(job.graph)
+    training.prepare(methods, job.graph)
     steps = training.make_steps(methods, job.graph, chosen.train)
     done = 0
     for place in places:

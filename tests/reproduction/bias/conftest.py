@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from costa.graphs.synthetic import planted_partition
-from reproduction.bias import study, targets, toy
-from reproduction.targets import Request, Setup
+from reproduction.bias import page, study, toy
+from reproduction.targets import TARGETS, Request, Setup
 
 
 @pytest.fixture(scope="session")
@@ -12,8 +12,8 @@ def small_store(tmp_path_factory):
     request = Request(results=tmp_path_factory.mktemp("results"))
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
-        for part in targets.PARTS.values():
-            part.measure(request, Setup(torch.device("cpu"), jobs=1))
+        for name in page.OF_FIGURE:
+            TARGETS[name].measure(request, Setup(torch.device("cpu"), jobs=1))
     return request.results
 
 

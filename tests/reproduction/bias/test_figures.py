@@ -5,7 +5,7 @@ import pytest
 
 from costa.errors import InputError
 from reproduction import figures as look
-from reproduction.bias import page, study, targets
+from reproduction.bias import page, study
 from reproduction.targets import TARGETS, Request, reproduce
 
 
@@ -21,7 +21,7 @@ def rows(out, name):
     return list(csv.DictReader((out / f"{name}.csv").open(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("name", targets.PARTS)
+@pytest.mark.parametrize("name", page.OF_FIGURE)
 def test_a_target_is_drawn_from_the_store_alone_and_always_the_same(small, tmp_path, name):
     assert TARGETS[name].measure is not None
     made = [reproduce([name], Request(small, tmp_path / side / "figures")) for side in ("a", "b")]
@@ -33,7 +33,7 @@ def test_a_target_is_drawn_from_the_store_alone_and_always_the_same(small, tmp_p
     assert figure[1].read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", targets.PARTS)
+@pytest.mark.parametrize("name", page.OF_FIGURE)
 def test_an_empty_store_names_the_command_that_fills_it(small, tmp_path, name):
     with pytest.raises(InputError, match=f"measure it with `python -m reproduction {name}`"):
         reproduce([name], Request(tmp_path, tmp_path / "figures"))
@@ -89,7 +89,7 @@ def test_tables_go_to_their_places_and_words_stay(small, tmp_path, drawn):
     request = Request(small, tmp_path / "docs" / "figures")
     (path,) = [path for path in reproduce(["fig-degrees"], request) if path.suffix == ".md"]
     path.write_text(path.read_text().replace("# Bias", "# Bias\n\nWords of a person."))
-    reproduce(list(targets.PARTS), request)
+    reproduce(list(page.OF_FIGURE), request)
     text = path.read_text()
     assert "Words of a person." in text
     assert "not measured" not in text

@@ -3,7 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from reproduction.bias import page, targets
+from reproduction import figures
+from reproduction.bias import page
+from reproduction.tables import write_page
+from reproduction.targets import TARGETS, Request
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs" / "bias.md").read_text(encoding="utf-8")
@@ -12,19 +15,16 @@ TEXT = (ROOT / "docs" / "bias.md").read_text(encoding="utf-8")
 def test_the_page_is_what_the_store_gives(tmp_path):
     copy = tmp_path / "bias.md"
     copy.write_text(TEXT, encoding="utf-8")
-    page.write(page.TABLES, ROOT / "results", tmp_path / "figures")
+    write_page(copy, page.TABLES, ROOT / "results")
     assert copy.read_text(encoding="utf-8") == TEXT
 
 
-@pytest.mark.parametrize("name", targets.PARTS)
+@pytest.mark.parametrize("name", page.OF_FIGURE)
 def test_the_figures_data_are_what_the_store_gives(tmp_path, monkeypatch, name):
-    from reproduction import figures
-    from reproduction.targets import Request
-
     monkeypatch.setattr(figures, "_save", lambda figure, stem: [])
-    targets.PARTS[name].draw(Request(ROOT / "results", tmp_path))
+    TARGETS[name].make(Request(ROOT / "results", tmp_path / "figures"))
     committed = ROOT / "docs" / "figures" / f"{name}.csv"
-    assert (tmp_path / f"{name}.csv").read_bytes() == committed.read_bytes()
+    assert (tmp_path / "figures" / f"{name}.csv").read_bytes() == committed.read_bytes()
 
 
 def test_its_figures_and_links_are_there():
@@ -33,5 +33,5 @@ def test_its_figures_and_links_are_there():
 
 
 def test_it_names_every_target():
-    for name in targets.PARTS:
+    for name in page.OF_FIGURE:
         assert name in TEXT

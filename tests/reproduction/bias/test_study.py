@@ -7,8 +7,8 @@ from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
 from costa.insight import degrees
 from costa.insight.bias import Subject, measure
-from reproduction.bias import study, targets, toy
-from reproduction.targets import Request, Setup
+from reproduction.bias import page, study, toy
+from reproduction.targets import TARGETS, Request, Setup
 
 
 def test_each_encoder_variant_and_seed_has_a_line(small):
@@ -50,8 +50,8 @@ def test_what_is_there_is_not_measured_again(small, monkeypatch):
 
     monkeypatch.setattr(study, "load_graph", refuse)
     monkeypatch.setattr(toy, "run", refuse)
-    for part in targets.PARTS.values():
-        part.measure(Request(results=small), Setup(torch.device("cpu")))
+    for name in page.OF_FIGURE:
+        TARGETS[name].measure(Request(results=small), Setup(torch.device("cpu")))
     assert {path: path.read_bytes() for path in small.rglob("*.jsonl")} == before
 
 
