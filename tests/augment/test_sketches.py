@@ -133,75 +133,6 @@ def test_gaussian_entries_are_normal() -> None:
     assert stats.kstest((p * math.sqrt(40)).flatten().numpy(), "norm").pvalue > 1e-4
 
 
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("k", [1, 3])
-def test_selection_keeps_the_covariance_on_average(k: int, center: bool) -> None:
-    """E[H̃ᵀH̃] = HᵀH; H̃ᵀH̃ is a mean of k i.i.d. hᵢhᵢᵀ/pᵢ, whose variance is Σ (hᵢₐhᵢᵦ)²/pᵢ − (HᵀH)²ₐᵦ."""
-    draws, h = 4000, features(6, 3)
-    sketch, source = build("selection", k, center=center), generator(5)
-    sketches = torch.stack([sketch.draw(h, source).apply(h) for _ in range(draws)])
-    mean = torch.einsum("tka,tkb->ab", sketches, sketches) / draws
-
-    h = centred(h) if center else h
-    p = h.square().sum(1) / h.square().sum()
-    gram = h.T @ h
-    variance = (torch.einsum("ia,ib,i->ab", h.square(), h.square(), 1 / p) - gram.square()) / k
-    assert ((mean - gram).abs() <= SIGMAS * (variance / draws).sqrt()).all()
-
-
-def test_printed_selection_takes_plain_rows_by_length() -> None:
-    h = features(5, 3) * torch.tensor([[1.0], [2.0], [3.0], [4.0], [5.0]], dtype=torch.float64)
-    sketch = make_sketch("selection", k=20_000, scaling="printed", center=False)
-    p = sketch.draw(h, generator(2)).matrix()
-    assert torch.equal(p.sum(dim=1), torch.ones(20_000, dtype=h.dtype))
-    assert ((p == 0) | (p == 1)).all()
-    lengths = h.norm(dim=1)
-    expected = 20_000 * lengths / lengths.sum()
-    assert stats.chisquare(p.sum(dim=0).numpy(), expected.numpy()).pvalue > 1e-4
-
-
-def test_selection_never_draws_a_zero_row() -> None:
-    h = torch.zeros(9, 2)
-    h[[2, 5]] = torch.tensor([[1.0, 0.0], [1e-23, 0.0]])  # squares that float32 cannot hold count too
-    sketch = make_sketch("selection", k=5000, center=False)
-    p = sketch.draw(h, generator()).matrix()
-    assert set(p.nonzero()[:, 1].tolist()) == {2}
-    p = sketch.draw(h[3:], generator()).matrix()
-    assert set(p.nonzero()[:, 1].tolist()) == {2}
-    assert p.isfinite().all()
-
-
-def test_selection_of_nothing_is_zero() -> None:
-    h = torch.ones(6, 3, requires_grad=True)  # zero once it is centred
-    h_tilde = make_sketch("selection", k=4)(h, generator=generator())
-    assert torch.equal(h_tilde, torch.zeros(4, 3))
-    h_tilde.sum().backward()
-    assert h.grad is not None
-    assert h.grad.isfinite().all()
-
-
-def test_selection_passes_a_nan_on() -> None:
-    h = torch.full((6, 3), math.nan)
-    assert make_sketch("selection", k=4)(h, generator=generator()).isnan().all()
-
-
-def test_noise_law() -> None:
-    """E[H̃ᵀH̃] = HᵀH + n·std²·I; the variance of entry (a, b) follows from the moments of a normal E."""
-    n, std, draws = 8, 0.6, 4000
-    h = features(n, 3)
-    sketch = make_sketch("noise", noise_std=std, center=False, generator=generator(3))
-    draw = sketch.draw(h)
-    assert torch.equal(draw.matrix(), torch.eye(n, dtype=h.dtype))
-    sketches = torch.stack([draw.apply(h) for _ in range(draws)])
-    mean = torch.einsum("tka,tkb->ab", sketches, sketches) / draws
-
-    squares = h.square().sum(0)
-    variance = std**2 * (squares[:, None] + squares[None, :]) + n * std**4
-    variance = variance.diagonal_scatter(4 * std**2 * squares + 2 * n * std**4)
-    expected = h.T @ h + n * std**2 * torch.eye(3, dtype=h.dtype)
-    assert ((mean - expected).abs() <= SIGMAS * (variance / draws).sqrt()).all()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_noise_std_adds_an_e_of_that_size(name: str) -> None:
     h = features(60, 50)
@@ -290,60 +221,6 @@ def test_a_sparse_p_can_be_empty_altogether() -> None:
     assert torch.equal(gradient, torch.zeros_like(h))
 
 
-# --- svd ------------------------------------------------------------------------------------------------------
-
-
-@given(n=st.integers(2, 12), d=st.integers(2, 8), data=st.data(), center=st.booleans())
-@settings(max_examples=60, deadline=None)
-def test_svd_error_is_exactly_the_next_singular_value(n: int, d: int, data: st.DataObject, center: bool) -> None:
-    k = data.draw(st.integers(1, min(n, d)))
-    h = features(n, d, seed=data.draw(st.integers(0, 1000)))
-    p = make_sketch("svd", k=k, center=center).draw(h).matrix()
-    torch.testing.assert_close(p @ p.T, torch.eye(k, dtype=h.dtype), rtol=0, atol=1e-12)
-    largest = p.gather(1, p.abs().argmax(dim=1, keepdim=True))
-    assert (largest > 0).all()
-
-    h = centred(h) if center else h
-    h_tilde = p @ h
-    sigma = torch.linalg.svdvals(h)
-    expected = sigma[k] ** 2 if k < len(sigma) else sigma.new_zeros(())
-    error = torch.linalg.matrix_norm(h.T @ h - h_tilde.T @ h_tilde, ord=2)
-    torch.testing.assert_close(error, expected, rtol=1e-9, atol=1e-10)
-
-
-def test_svd_is_stable_in_float32() -> None:
-    # Singular values from 1 to 1e-5, where the eigenvectors of HᵀH would be noise in float32.
-    u = torch.linalg.qr(torch.randn(80, 12, generator=generator(1), dtype=torch.float64)).Q
-    v = torch.linalg.qr(torch.randn(12, 12, generator=generator(2), dtype=torch.float64)).Q
-    h = (u * torch.logspace(0, -5, 12, dtype=torch.float64)) @ v.T
-    p = make_sketch("svd", k=8, center=False).draw(h.float()).matrix()
-    assert p.dtype == torch.float32
-    torch.testing.assert_close(p @ p.T, torch.eye(8), rtol=0, atol=1e-5)
-    torch.testing.assert_close((p.double() @ u[:, :8]).abs().diagonal(), torch.ones(8).double(), rtol=0, atol=1e-3)
-
-
-@pytest.mark.parametrize("options", [{"ratio": 0.5}, {"k": 8}, {}])
-def test_svd_says_what_is_allowed(options: dict[str, float]) -> None:
-    h = features(70, 7)
-    with pytest.raises(InputError, match=r"min\(n, d\) = 7 rows.*use k ≤ 7 or ratio ≤ 0\.1\.$"):
-        make_sketch("svd", **options)(h)
-    assert make_sketch("svd", k=7)(h).shape == (7, 7)
-    assert make_sketch("svd", ratio=0.1)(h).shape == (7, 7)
-
-
-@given(n=st.integers(2, 10**6), d=st.integers(1, 1024))
-def test_the_ratio_that_svd_names_is_allowed(n: int, d: int) -> None:
-    most = min(n, d)
-    assert make_sketch("svd", ratio=float(f"{most / n:.6g}")).rows(n) == most
-
-
-def test_svd_refuses_a_diverged_h() -> None:
-    h = features(9, 4)
-    h[3, 2] = math.nan
-    with pytest.raises(InputError, match="NaN"):
-        make_sketch("svd", k=2)(h)
-
-
 # --- rows, views, generators, fixed ---------------------------------------------------------------------------
 
 
@@ -419,14 +296,6 @@ def test_fixed_keeps_the_first_p(name: str) -> None:
     assert not torch.equal(fresh.draw(h).matrix(), first)
 
 
-def test_fixed_svd_keeps_the_first_p() -> None:
-    h, other = features(20, 6), features(20, 6, seed=1)
-    sketch = make_sketch("svd", k=3, fixed=True)
-    first = sketch.draw(h).matrix()
-    assert torch.equal(sketch.draw(other).matrix(), first)
-    assert not torch.equal(make_sketch("svd", k=3).draw(other).matrix(), first)
-
-
 def test_a_fixed_p_that_is_stored_is_written_out_once() -> None:
     h = features(20, 6)
     sketch = build("sparse", 5, fixed=True, stored=True)
@@ -493,13 +362,6 @@ def test_a_sketch_can_be_copied_and_pickled(name: str) -> None:
         ("sparse", {"density": 0}, "density of a sparse sketch must be a number above 0 and at most 1"),
         ("sparse", {"density": 1.01}, "density of a sparse sketch must be a number above 0 and at most 1"),
         ("sparse", {"density": math.nan}, "density of a sparse sketch must be a number above 0"),
-        ("selection", {"scaling": "paper"}, "'unbiased' or 'printed', not 'paper'"),
-        ("noise", {"ratio": 0.5}, "keeps all n rows"),
-        ("noise", {"k": 4}, "keeps all n rows"),
-        ("noise", {"noise_std": -0.1}, "noise_std, a standard deviation, must be"),
-        ("gaussian", {"density": 0.1}, "'gaussian' has no setting 'density': it takes ratio, k"),
-        ("sparse", {"scaling": "printed"}, "'sparse' has no setting 'scaling': it takes density, ratio"),
-        ("random", {}, "no sketch 'random': choose one of gaussian, rademacher"),
     ],
 )
 def test_bad_settings_get_a_sentence(name: str, options: dict[str, object], sentence: str) -> None:
@@ -519,20 +381,12 @@ def test_bad_features_get_a_sentence() -> None:
         sketch.draw(torch.zeros(5, 2)).apply(torch.zeros(4, 2))
 
 
-def test_the_registry() -> None:
-    assert NAMES == ["gaussian", "rademacher", "sparse", "countsketch", "selection", "svd", "noise"]
-    assert {name for name, cls in SKETCHES.items() if cls.depends_on_h} == {"selection", "svd"}
-    assert all(cls.name == name for name, cls in SKETCHES.items())
-
-
 def test_repr() -> None:
     assert repr(make_sketch("gaussian")) == "RandomProjection(ratio=0.5)"
     assert repr(make_sketch("rademacher", k=3, fixed=True, center=False)) == (
         "RademacherProjection(k=3, fixed=True, center=False)"
     )
     assert repr(make_sketch("sparse", noise_std=0.1)) == "SparseProjection(density=0.01, ratio=0.5, noise_std=0.1)"
-    assert repr(make_sketch("selection")) == "RowSelection(scaling='unbiased', ratio=0.5)"
-    assert repr(make_sketch("noise", center=False)) == "NoiseInjection(noise_std=1.0, center=False)"
 
 
 # --- CUDA -----------------------------------------------------------------------------------------------------

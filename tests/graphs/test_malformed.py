@@ -536,34 +536,6 @@ def test_a_huge_id_is_text(tmp_path: Path) -> None:
     assert load_graph(tmp_path).node_ids == [str(2**63), str(10**30)]
 
 
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        ("id,group", "its column 'group' is not read"),
-        ("id,group,Label", "its columns 'group', 'Label' are not read"),
-        ("id", None),
-        ("id,label", None),
-    ],
-)
-def test_columns_of_nodes_that_are_not_read_are_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, columns: str, said: str | None
-) -> None:
-    rows = [",".join([name, *["red"] * columns.count(",")]) for name in ("ann", "bob")]
-    (tmp_path / "nodes.csv").write_text("\n".join([columns, *rows]) + "\n")
-    (tmp_path / "edges.csv").write_text("source,target\nann,bob\n")
-    (tmp_path / "features.csv").write_text("id,age\nann,31\nbob,40\n")
-    load_graph(str(tmp_path))
-    assert [said in message for message in caplog.messages] == [True] * (said is not None)
-
-
-def test_a_graph_without_edges_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "edges.csv").write_text("source,target\nann,ann\n")
-    (tmp_path / "features.csv").write_text("id,age\nann,31\nbob,40\n")
-    assert load_graph(str(tmp_path)).num_edges == 0
-    (said,) = caplog.messages
-    assert said.endswith("joins no two nodes; vectors will use each node's own features only.")
-
-
 def test_features_that_are_alike_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name, content in (GOOD | {"features.csv": "id,a\nann,1\nbob,1\ncy,1\n"}).items():
         write(tmp_path / name, content)

@@ -1,11 +1,25 @@
 """Two small graphs, and a method built for one of them."""
 
+import functools
+
 import pytest
 import torch
 
 from costa import settings, training
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
+
+PLAIN = {
+    "augment__edge_rate": 0.0,
+    "augment__mask_rate": 0.0,
+    "sketch__kind": "gaussian",
+    "sketch__ratio": 0.5,
+    "encoder__width": 16,
+    "encoder__activation": "relu",
+    "encoder__norm": "none",
+    "head__width": 16,
+    "features__scaling": "none",
+}
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +63,9 @@ def merged():
 def build():
     """build("gbt", graph, seed=1, encoder__width=16): a method on the CPU, with the graph prepared."""
     return build_method
+
+
+@pytest.fixture(scope="session")
+def build_plain():
+    """As build, of COSTA: small, with a Gaussian P, and nothing of the graph is scaled, dropped or masked."""
+    return functools.partial(build_method, **PLAIN)

@@ -89,23 +89,6 @@ def test_costa_without_a_sketch_and_by_the_same_centrality_is_gca(build, merged,
     assert build(graph).loss(graph).item() == pytest.approx(twin.loss(graph).item(), rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["costa-sv", "costa-mv", "grace", "gbt", "bgrl", "cca-ssg"])
-def test_others_take_a_centrality_and_have_none_by_default(graph, name):
-    method = get_method(name)
-    small = {"features.scaling": "none", "augment.edge_rate": 0.4, "augment.mask_rate": 0.2}
-    rates = {}
-    for centrality in ("none", "degree"):
-        values, _ = settings.merge(method.Settings, [("test", small | {"augment.centrality": centrality})])
-        built = training.build(method, values, graph, 0, CPU)
-        built.prepare(graph)
-        rates[centrality] = built._rates[0]
-    assert method.Settings().augment.centrality == "none"
-    assert rates["none"] == (0.4, 0.2)
-    assert rates["degree"][0].mean().item() == pytest.approx(0.4, abs=0.01)
-    assert rates["degree"][1].mean().item() == pytest.approx(0.2, abs=0.01)
-    assert rates["degree"][0].std() > 0.01
-
-
 def test_what_is_rewired_has_no_centrality():
     with pytest.raises(InputError, match=r"does not apply to augment\.edges = permute; leave it out"):
         settings.Augment(edges="permute", edge_rate=(0.2,), centrality="degree")

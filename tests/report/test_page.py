@@ -5,8 +5,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-from costa.evaluate.baselines import Baseline
-from costa.evaluate.health import Health
 from costa.report.facts import gather
 from costa.report.page import as_script, render
 
@@ -41,10 +39,6 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def page(small_run):
     return Reader(small_run.page.read_text(encoding="utf-8"))
-
-
-def changed(small_run, **metrics):
-    return render(dataclasses.replace(small_run.facts, metrics=dataclasses.replace(small_run.facts.metrics, **metrics)))
 
 
 def test_nothing_is_loaded(small_run, page):
@@ -98,40 +92,6 @@ def test_headings_follow_each_other(page):
     assert page.tags.index("h1") < page.tags.index("h2") < page.tags.index("h3")
 
 
-@pytest.mark.parametrize(
-    ("rank", "cosine", "words"),
-    [
-        (1.5, 0.5, "along a single line"),
-        (9, 0.995, "Almost: they differ"),
-        (9, 0.9, "No, but they share one strong direction"),
-        (9, 0.1, "No: they point"),
-    ],
-)
-def test_health_in_a_plain_sentence(small_run, rank, cosine, words):
-    assert words in changed(small_run, health=Health(rank, cosine))
-
-
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        ("collapsed", "all vectors point the same way"),
-        ("diverged", "values that are not numbers"),
-        ("interrupted", "--resume"),
-    ],
-)
-def test_a_run_that_went_wrong_says_so_first(small_run, status, words):
-    text = changed(small_run, status=status)
-    assert words in text[: text.index("<main>")]
-    assert 'role="alert"' in text
-
-
-def test_training_that_did_not_help_is_told(small_run):
-    low, high = Baseline(accuracy=0, nmi=0), Baseline(accuracy=1, nmi=1)
-    text = changed(small_run, baselines={"raw": low, "diffused": high, "untrained": low})
-    assert "diffused features, without any training, 100.0 %" in text[text.index("Training did not help") :]
-    assert "Training did not help" not in changed(small_run, baselines=None)
-
-
 def test_without_labels_the_page_goes_on(tmp_path):
     source = write_graph(tmp_path / "friends", labelled=False)
     page = Reader(render(gather(train(source, tmp_path / "run", **{"train.epochs": 2, "encoder.width": 16}))))
@@ -139,16 +99,6 @@ def test_without_labels_the_page_goes_on(tmp_path):
     assert ("button", "data-colour", "labels") not in page.attributes
     assert ("button", "data-colour", "clusters") in page.attributes
     assert json.loads(page.data)["labels"] is None
-
-
-def test_a_score_of_few_labels_says_so(small_run):
-    assert "its score says little" not in changed(small_run, probes=small_run.facts.metrics.probes[:1])
-    few = dataclasses.replace(small_run.facts.metrics.probes[0], trained_on=3, classes=2)
-    assert "learns 2 classes from only 3 nodes, so its score says little" in changed(small_run, probes=[few])
-
-
-def test_labels_that_were_not_used_are_told(small_run):
-    assert "costa probe RUN" in changed(small_run, probes=[], clustering=None, baselines=None)
 
 
 def test_dead_vectors_leave_the_rest_standing(small_run):
@@ -166,12 +116,6 @@ def test_dead_vectors_leave_the_rest_standing(small_run):
     assert "There is no map" in page.text
     assert json.loads(page.data) is None
     assert "Does the sketch" not in page.text
-
-
-def test_losses_that_are_no_numbers_are_counted(small_run):
-    losses = [(1, 3.0), (2, 2.0), (3, float("nan"))]
-    assert "In 1 epoch the loss was not a number" in render(dataclasses.replace(small_run.facts, losses=losses))
-    assert "A curve needs at least two epochs" in render(dataclasses.replace(small_run.facts, losses=losses[:1]))
 
 
 def test_command(costa, small_run):

@@ -1,5 +1,4 @@
 """The sketches that are not random projections: row selection and the SVD, whose P depends on H, and noise."""
-# ruff: noqa: D102 (the base classes document these methods)
 
 from __future__ import annotations
 

@@ -23,8 +23,11 @@ from costa import settings
 from costa.augment.other_sketches import SVDSketch
 from costa.augment.sketches import Sketch
 from costa.errors import InputError
-from costa.methods.building import build_encoder, build_head
-from costa.methods.building import build_sketch as build_sketch  # exported for costa.report.facts
+from costa.methods.building import (
+    build_encoder,
+    build_head,
+    build_sketch,  # exported for costa.report.facts
+)
 from costa.methods.encoding import Augmenting
 from costa.nn import GCN, FeatureScaling, both_views_loss, cross_view_loss, self_contrast_loss
 

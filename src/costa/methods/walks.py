@@ -143,7 +143,7 @@ class DeepWalkX(DeepWalk):
     """
 
     name = "deepwalk-x"
-    title = "DeepWalk, features beside it"
+    title = "DeepWalk with features"
     Settings = DeepWalkXSettings
 
     def __init__(self, walks: settings.Walks, seed: int, scaling: FeatureScaling) -> None:

@@ -23,7 +23,8 @@ from costa.graphs.describe import describe
 from costa.insight import bias, degrees
 from costa.methods import get_method
 from costa.methods.base import Method
-from costa.methods.costa import Costa, build_sketch
+from costa.methods.building import build_sketch
+from costa.methods.costa import Costa
 from costa.methods.encoding import EncoderMethod
 from costa.nn.spectrum import ROWS
 from costa.report.nodes import NodeMap, map_nodes

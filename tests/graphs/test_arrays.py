@@ -1,0 +1,65 @@
+"""NumPy files: a matrix of features, and bundles."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from torch_geometric.data import Data
+
+from costa.graphs.files import read_files, read_folder
+
+Write = Callable[..., Path]
+EdgesOf = Callable[[Data], list[list[int]]]
+SAVERS: dict[str, Callable[[Path, np.ndarray], None]] = {
+    "npy": lambda path, x: np.save(path / "features.npy", x),
+    "fortran order": lambda path, x: np.save(path / "features.npy", np.asfortranarray(x)),
+    "npz": lambda path, x: np.savez_compressed(path / "features.npz", x),
+    "sparse": lambda path, x: scipy.sparse.save_npz(path / "features.npz", scipy.sparse.csr_matrix(x)),
+    "sparse array": lambda path, x: scipy.sparse.save_npz(path / "features.npz", scipy.sparse.coo_array(x)),
+    "csv": lambda path, x: np.savetxt(path / "features.csv", x, delimiter=",", header="a,b", comments=""),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])
+@pytest.mark.parametrize("kind", SAVERS)
+def test_every_kind_of_feature_file(write: Write, kind: str, dtype: Any, folder: Path) -> None:
+    x = np.array([[0, 1], [1, 0], [1, 1]]).astype(dtype)
+    SAVERS[kind](folder, x)
+    data = read_folder(write(folder, edges__csv="source,target\n0,2\n"))
+    assert data.x.dtype == torch.float32
+    assert data.x.is_contiguous()
+    assert data.x.tolist() == x.astype(float).tolist()
+
+
+def test_a_bundle(edges_of: EdgesOf, tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "mine.npz",
+        edge_index=np.array([[0, 1], [1, 2]], dtype=np.int32),
+        edge_weight=np.array([2, 3]),
+        x=np.eye(3),
+        y=np.array([7, -1, 4]),
+        node_ids=np.array(["ann", "bob", "cy"]),
+    )
+    data = read_files(tmp_path / "mine.npz")
+    assert (data.name, data.node_ids) == ("mine", ["ann", "bob", "cy"])
+    assert (data.y.tolist(), data.label_names) == ([1, -1, 0], ["4", "7"])
+    assert edges_of(data) == [[0, 1], [1, 0], [1, 2], [2, 1]]
+    assert data.edge_weight.tolist() == [2, 2, 3, 3]
+    (tmp_path / "people.csv").write_text("id,label\nx,b\ny,a\nz,b\n")
+    np.save(tmp_path / "other.npy", np.ones((3, 1)) * [[1], [2], [3]])
+    other = read_files(tmp_path / "mine.npz", tmp_path / "other.npy", tmp_path / "people.csv")
+    assert (other.node_ids, other.y.tolist(), other.x.tolist()) == (["x", "y", "z"], [1, 0, 1], [[1], [2], [3]])
+
+
+def test_a_public_benchmark_file_is_a_bundle(data_dir: Path) -> None:
+    from costa.graphs import load_graph
+
+    data = read_files(data_dir / "Photo" / "raw" / "amazon_electronics_photo.npz")
+    known = load_graph("amazon-photo", data_dir=data_dir)
+    assert torch.equal(data.edge_index, known.edge_index)
+    assert torch.equal(data.y, known.y)
+    assert torch.equal((data.x > 0).float(), known.x)

@@ -1,0 +1,63 @@
+"""What the page says of a run, section by section."""
+
+import dataclasses
+
+import pytest
+
+from costa.evaluate.baselines import Baseline
+from costa.evaluate.health import Health
+from costa.report.page import render
+
+
+def changed(small_run, **metrics):
+    return render(dataclasses.replace(small_run.facts, metrics=dataclasses.replace(small_run.facts.metrics, **metrics)))
+
+
+@pytest.mark.parametrize(
+    ("rank", "cosine", "words"),
+    [
+        (1.5, 0.5, "along a single line"),
+        (9, 0.995, "Almost: they differ"),
+        (9, 0.9, "No, but they share one strong direction"),
+        (9, 0.1, "No: they point"),
+    ],
+)
+def test_health_in_a_plain_sentence(small_run, rank, cosine, words):
+    assert words in changed(small_run, health=Health(rank, cosine))
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("collapsed", "all vectors point the same way"),
+        ("diverged", "values that are not numbers"),
+        ("interrupted", "--resume"),
+    ],
+)
+def test_a_run_that_went_wrong_says_so_first(small_run, status, words):
+    text = changed(small_run, status=status)
+    assert words in text[: text.index("<main>")]
+    assert 'role="alert"' in text
+
+
+def test_training_that_did_not_help_is_told(small_run):
+    low, high = Baseline(accuracy=0, nmi=0), Baseline(accuracy=1, nmi=1)
+    text = changed(small_run, baselines={"raw": low, "diffused": high, "untrained": low})
+    assert "diffused features, without any training, 100.0 %" in text[text.index("Training did not help") :]
+    assert "Training did not help" not in changed(small_run, baselines=None)
+
+
+def test_a_score_of_few_labels_says_so(small_run):
+    assert "its score says little" not in changed(small_run, probes=small_run.facts.metrics.probes[:1])
+    few = dataclasses.replace(small_run.facts.metrics.probes[0], trained_on=3, classes=2)
+    assert "learns 2 classes from only 3 nodes, so its score says little" in changed(small_run, probes=[few])
+
+
+def test_labels_that_were_not_used_are_told(small_run):
+    assert "costa probe RUN" in changed(small_run, probes=[], clustering=None, baselines=None)
+
+
+def test_losses_that_are_no_numbers_are_counted(small_run):
+    losses = [(1, 3.0), (2, 2.0), (3, float("nan"))]
+    assert "In 1 epoch the loss was not a number" in render(dataclasses.replace(small_run.facts, losses=losses))
+    assert "A curve needs at least two epochs" in render(dataclasses.replace(small_run.facts, losses=losses[:1]))
