@@ -21,6 +21,7 @@ from costa.errors import InputError
 from costa.evaluate import health
 from costa.graphs.describe import describe
 from costa.insight import bias, degrees
+from costa.insight.variants import subjects
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.methods.building import build_sketch
@@ -64,7 +65,7 @@ class Sketched:
 
 
 @dataclass(frozen=True)
-class Distortion:
+class BiasByDegree:
     """How far perturbing the graph moves the vectors on average, by degree.
 
     Attributes:
@@ -119,7 +120,7 @@ class Facts:
     spectrum: list[float]
     nodes: NodeMap | None
     sketched: Sketched | None
-    distortion: Distortion | None
+    distortion: BiasByDegree | None
 
 
 def gather(folder: Path, data_dir: Path | None = None, announce: Callable[[str], None] = lambda text: None) -> Facts:
@@ -207,7 +208,7 @@ def sketch_errors(config: dict[str, Any], z: Tensor) -> Sketched | None:
     return Sketched(chosen.kind, guarantee.rows, len(h), errors.tolist(), stated, proved, noisy)
 
 
-def distortion(folder: Path, graph: Data, degree: Tensor) -> Distortion | None:
+def distortion(folder: Path, graph: Data, degree: Tensor) -> BiasByDegree | None:
     """How biased dropping edges and masking attributes is for the trained encoder; the first view's rates, or 0.3."""
     method = get_method(runs.read_config(folder)["method"])
     # if the vectors are more than one encoder's output, its bias is not theirs
@@ -215,8 +216,6 @@ def distortion(folder: Path, graph: Data, degree: Tensor) -> Distortion | None:
         return None
     model = runs.load_model(folder, torch.device("cpu"))
     assert isinstance(model, EncoderMethod)
-    inputs = model.inputs(graph)
-    model.eval()
     draws = min(BIAS_DRAWS, BIAS_WORK // ((graph.num_edges + graph.num_nodes) * model.encoder.out_features))
     if draws < BIAS_DRAWS // 5:
         return None
@@ -226,9 +225,9 @@ def distortion(folder: Path, graph: Data, degree: Tensor) -> Distortion | None:
         rates = (augment.edge_rate[0], augment.mask_rate[0])
     as_trained = any(rates)
     edge_rate, mask_rate = rates if as_trained else BIAS_RATES
-    subject = bias.Subject(model.encoder, inputs.x, inputs.edge_index, inputs.edge_weight)
+    subject = subjects(model, graph)[False]
     draw = subject.draw(edge_rate=edge_rate, mask_rate=mask_rate)
     relative = bias.measure(draw, subject.h, draws, torch.Generator().manual_seed(0)).relative
     correlation = degrees.rank_correlation(degree, relative)
     bins = [entry for entry in degrees.by_degree(degree, relative) if not math.isnan(entry["quartiles"][1])]
-    return Distortion(edge_rate, mask_rate, as_trained, draws, bins, correlation)
+    return BiasByDegree(edge_rate, mask_rate, as_trained, draws, bins, correlation)

@@ -11,17 +11,18 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from costa.evaluate.baselines import Baseline
+from costa.evaluate.baselines import BASELINES, Baseline
 from costa.evaluate.health import remedy
 from costa.evaluate.protocols import PROTOCOLS
 from costa.evaluate.scores import ProbeResult
 from costa.report.charts import Bar, bars, curve, strip
-from costa.report.facts import DELTA, Distortion, Facts, Sketched
+from costa.report.facts import DELTA, BiasByDegree, Facts, Sketched
 from costa.report.nodes import NodeMap
 from costa.runs.jobs import DEFAULT_PROTOCOLS
 from costa.wording import counted, duration
 
-BASELINES = {"untrained": "Untrained network", "diffused": "Diffused features", "raw": "Raw features"}
+TITLES = {key: name.removeprefix("the ").capitalize() for key, name in reversed(BASELINES.items())}
+"""The baselines as they stand in a table."""
 ORIGINS = {
     "default": "the method's default",
     "graph": "chosen from the graph",
@@ -201,8 +202,8 @@ def quality(facts: Facts) -> str:
     if clustering:
         rows = [Bar("This run", max(clustering.nmi, 0), f"{clustering.nmi:.3f}")]
         rows += [
-            Bar(BASELINES[key], max(baselines[key].nmi, 0), f"{baselines[key].nmi:.3f}", kind="other")
-            for key in BASELINES
+            Bar(TITLES[key], max(baselines[key].nmi, 0), f"{baselines[key].nmi:.3f}", kind="other")
+            for key in TITLES
             if key in baselines
         ]
         html += bars(rows, caption="Clusters against labels: normalised mutual information", heads=("", "NMI"))
@@ -220,8 +221,8 @@ def _probe_table(probe: ProbeResult, baselines: Mapping[str, Baseline]) -> str:
     rows = [Bar("This run", score.mean, f"{100 * score.mean:.1f}{spread} %", splits)]
     if protocol == DEFAULT_PROTOCOLS[0]:
         rows += [
-            Bar(BASELINES[key], baselines[key].accuracy, _percent(baselines[key].accuracy), kind="other")
-            for key in BASELINES
+            Bar(TITLES[key], baselines[key].accuracy, _percent(baselines[key].accuracy), kind="other")
+            for key in TITLES
             if key in baselines
         ]
     about = PROTOCOLS[protocol].description if protocol in PROTOCOLS else ""
@@ -342,7 +343,7 @@ def graph(facts: Facts) -> str:
     return _section("graph", "The graph", text)
 
 
-def _distortion(distortion: Distortion) -> str:
+def _distortion(distortion: BiasByDegree) -> str:
     parts = [f"dropping {distortion.edge_rate:.0%} of the edges"] * bool(distortion.edge_rate)
     parts += [f"masking {distortion.mask_rate:.0%} of the features"] * bool(distortion.mask_rate)
     who = "This run was trained while" if distortion.as_trained else "Many methods perturb the graph, for example by"

@@ -148,11 +148,8 @@ def train_together(
             before = seconds()
             losses = steps.run(count)
             per_epoch = (seconds() - before) / count
-            for index in range(len(methods)):
-                if index in lost:
-                    continue
-                finite = losses[:, index].isfinite()
-                good = count if finite.all() else int(finite.int().argmin())
+            for index in set(range(len(methods))) - set(lost):
+                good = _finite_rows(losses[:, index])
                 for row in range(good if index < len(logs) else 0):
                     logs[index](done + row + 1, float(losses[row, index]), before + (row + 1) * per_epoch)
                 if good < count:
@@ -175,6 +172,12 @@ def train_together(
         Outcome("diverged", lost[index], seconds()) if index in lost else Outcome(ended, done, seconds())
         for index in range(len(methods))
     ]
+
+
+def _finite_rows(losses: torch.Tensor) -> int:
+    """The number of losses before the first that is not finite."""
+    finite = losses.isfinite()
+    return len(losses) if finite.all() else int(finite.int().argmin())
 
 
 def _resumed(steps: Steps, folders: Sequence[Path], train: Train) -> Progress:
