@@ -3,8 +3,10 @@ from types import SimpleNamespace
 import pytest
 
 from costa import settings
+from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
-from reproduction import grid, store
+from costa.settings import presets
+from reproduction import bounds, grid, store
 
 
 @pytest.fixture
@@ -54,3 +56,31 @@ def add(line_of):
         store.append(cell.root(results), *line_of(cell, *arguments, **keywords))
 
     return add_to
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """A few draws, one spectrum, a small graph instead of Cora."""
+
+    def load(name, data_dir=None):
+        graph = planted_partition(60, 2, 8, seed=0)
+        graph.name = name
+        return graph
+
+    monkeypatch.setattr(bounds, "load_graph", load)
+    monkeypatch.setattr(bounds, "SPECTRA", {"flat": bounds.flat})
+    monkeypatch.setattr(bounds, "SKETCHES", {name: bounds.SKETCHES[name] for name in ("gaussian", "svd", "noise")})
+    for name, value in (("ROWS", (16,)), ("SMALL_ROWS", (4, 16)), ("DRAWS", 20), ("SMALL_DRAWS", 30)):
+        monkeypatch.setattr(bounds, name, value)
+    original = bounds.presets.resolve
+    monkeypatch.setattr(bounds.presets, "resolve", lambda *a, **k: original(*a, **k, epochs=1))
+
+
+@pytest.fixture
+def two_tuned(monkeypatch):
+    """As if one view and DGI had tuned settings for Cora, and nothing else had any."""
+    chosen = {"encoder.width": 64, "encoder.layers": 1, "features.scaling": "rows", "loss.tau": 0.9}
+    tuned = {("costa-sv", "cora"), ("dgi", "cora")}
+    monkeypatch.setattr(
+        presets, "load_preset", lambda name, method, dataset: chosen if (method, dataset) in tuned else None
+    )

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from costa.errors import InputError
-from reproduction import figures, grid, paper, store, targets, time_page
+from reproduction import figures, paper, store, targets, time_page
 from reproduction.grid import Cell
 from reproduction.targets import Request
 
@@ -287,8 +287,3 @@ def test_what_is_timed_is_what_the_table_has():
             assert timed.fixed_settings == evaluated.fixed_settings
             assert {evaluated, timed} <= set(cells)
     assert len(cells) == 2 * len(paper.TIMED) * len(paper.METHODS)
-
-
-def test_timed_runs_are_few():
-    assert len(paper.timed_cell("raw", "cora").seeds(20)) == grid.TIMINGS
-    assert len(paper.timed_cell("costa-sv", "cora").seeds(2)) == 2
