@@ -65,7 +65,7 @@ def main(
     targets.check(names, request)
     for name in benches:
         with console.status(name) as status:
-            job = suites.Job(resolve_device(device), epochs, data_dir, status.update)
+            job = suites.Bench(resolve_device(device), epochs, data_dir, status.update)
             path = suites.run_suite(name, job, results / "bench", print_race)
         say(f"{path}\n")
     failed = 0

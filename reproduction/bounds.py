@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EXPERIMENT = "bounds"
 
-SKETCHES: dict[str, tuple[str, dict[str, Any]]] = {
+STUDIED_SKETCHES: dict[str, tuple[str, dict[str, Any]]] = {
     "gaussian": ("gaussian", {}),
     "rademacher": ("rademacher", {}),
     "sparse, density 0.1": ("sparse", {"density": 0.1}),
@@ -103,7 +103,7 @@ def _plan(datasets: Sequence[str]) -> Iterator[tuple[str, str, int]]:
     """(source, sketch, k) of every line; `noise`, which keeps all rows, has only k = 0."""
     for source in sources(datasets):
         rows = SMALL_ROWS if source in SPECTRA else ROWS
-        for name, (kind, _) in SKETCHES.items():
+        for name, (kind, _) in STUDIED_SKETCHES.items():
             yield from ((source, name, k) for k in {"noise": (0,), "svd": SVD_ROWS}.get(kind, rows))
 
 
@@ -184,7 +184,7 @@ def measure_one(source: str, name: str, k: int, h: Tensor, draws: int | None = N
 
 def _sketch(name: str, k: int, statistics: Statistics) -> Sketch:
     """Make a sketch; `noise` has E‖E‖²_F = ‖H‖²_F, so that its error does not depend on the scale of H either."""
-    kind, options = SKETCHES[name]
+    kind, options = STUDIED_SKETCHES[name]
     if kind == "noise":
         return make_sketch(kind, noise_std=math.sqrt(statistics.trace / statistics.h.numel()), center=False)
     return make_sketch(kind, k=k, center=False, **options)

@@ -34,7 +34,7 @@ from reproduction import store
 from reproduction.bench.measure import FIRST_EPOCHS
 from reproduction.bench.suites import subgraph
 
-PROTOCOLS = (*runs.DEFAULT_PROTOCOLS, "random-10-80-10", "strict-10-10-80")
+EVALUATED_BY = (*runs.DEFAULT_PROTOCOLS, "random-10-80-10", "strict-10-10-80")
 """Protocols that every run of an experiment is evaluated under."""
 
 TIMINGS = 3
@@ -89,7 +89,7 @@ class Cell:
     @property
     def protocols(self) -> Sequence[str]:
         """Protocols that its runs are evaluated under; one is enough to see that timed runs are the table's models."""
-        return PROTOCOLS[:1] if self.alone else PROTOCOLS
+        return EVALUATED_BY[:1] if self.alone else EVALUATED_BY
 
     @functools.cached_property
     def fixed_settings(self) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def score(cell: Cell, results: Path, seeds: int, protocol: str = DEFAULT) -> str
 def main_table(datasets: Sequence[str], results: Path, seeds: int) -> str:
     """A main table of the paper: for each method the paper's number, ours, and the file of its settings."""
     rows = []
-    for name in paper.METHODS:
+    for name in paper.TABLE_METHODS:
         title = get_method(name).title
         lines = {"paper": [paper.reported_for(name, dataset) for dataset in datasets]}
         for label, preset, protocol in _rows(name):
@@ -138,7 +138,7 @@ def side_by_side(experiment: str, results: Path, seeds: int) -> str:
 def overview(results: Path, seeds: int) -> str:
     """Every method on every graph that was measured: our mean, and the paper's in brackets."""
     rows = []
-    for name in paper.METHODS:
+    for name in paper.TABLE_METHODS:
         scores = [re.sub(SPREAD, "", score(Cell(name, dataset), results, seeds)) for dataset in paper.MEASURED]
         label, *ours = share_note(get_method(name).title, scores, seeds)
         theirs = [re.sub(SPREAD, "", paper.reported_for(name, dataset)) for dataset in paper.MEASURED]
@@ -158,7 +158,7 @@ def _with_paper(ours: str, theirs: str) -> str:
 
 def rivals(results: Path, seeds: int) -> str:
     """Every method minus COSTA with two views, split by split."""
-    *others, two_views = paper.METHODS
+    *others, two_views = paper.TABLE_METHODS
     rows = [
         share_note(
             get_method(name).title,

@@ -31,7 +31,7 @@ NODES = (20_000, 40_000, 80_000, 160_000)
 
 
 @dataclass(frozen=True)
-class Job:
+class Bench:
     """How a suite is run: its device, the epochs of a timed round, and a function to call with the progress."""
 
     device: torch.device
@@ -40,14 +40,14 @@ class Job:
     announce: Callable[[str], None] = lambda text: None
 
 
-Suite = Callable[[Job], Iterator[list[Row]]]
-"""Takes a :class:`Job` and yields the rows of each graph."""
+Suite = Callable[[Bench], Iterator[list[Row]]]
+"""Takes a :class:`Bench` and yields the rows of each graph."""
 
 
 def race(graphs: Callable[[Path | None], Iterator[Data]], *extra: Contestant) -> Suite:
     """The standard contestants, and ``extra``, on each of the graphs; ``graphs`` takes the data folder."""
 
-    def rows(job: Job) -> Iterator[list[Row]]:
+    def rows(job: Bench) -> Iterator[list[Row]]:
         field = [*contestants.standard(job.device), *extra]
         warm_up(field, job.device)
         for graph in graphs(job.data_dir):
@@ -60,7 +60,7 @@ def race(graphs: Callable[[Path | None], Iterator[Data]], *extra: Contestant) ->
     return rows
 
 
-def growing(job: Job) -> Iterator[list[Row]]:
+def growing(job: Bench) -> Iterator[list[Row]]:
     """Memory against n at a fixed k, on graphs of known communities; the plain path stores P, which is k × n."""
     for nodes in NODES:
         graph = planted_partition(nodes, 8, 64, degree=10.0, seed=0)
@@ -142,7 +142,7 @@ def split_targets(names: Sequence[str], device: Callable[[], torch.device]) -> t
     return benches, others
 
 
-def run_suite(name: str, job: Job, out: Path, report: Callable[[list[Row]], None] = lambda rows: None) -> Path:
+def run_suite(name: str, job: Bench, out: Path, report: Callable[[list[Row]], None] = lambda rows: None) -> Path:
     """Measure a suite and write ``OUT/SUITE-DEVICE.json``.
 
     Until the last graph is done, the rows are in ``SUITE-DEVICE.partial``: an interrupted suite leaves its measurements

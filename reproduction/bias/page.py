@@ -78,10 +78,10 @@ def length_table(results: Path) -> str:
 def sketch_table(results: Path) -> str:
     """Bias of the covariance of each sketch."""
     lines = {line["variant"]: line for line in study.read(results, "sketches", "cora")}
-    if not all(name in lines for name in study.SKETCHES):
+    if not all(name in lines for name in study.STUDIED_SKETCHES):
         raise study.missing("bias of the sketches", results, "fig-bias-distribution")
     rows = []
-    for name in study.SKETCHES:
+    for name in study.STUDIED_SKETCHES:
         line = lines[name]
         errors = "nothing is random" if name == "svd" else f"{line['errors']:+,.1f}"
         rows.append([name, *(f"{line[key]:.3g}" for key in ("distance", "floor", "bias")), errors])

@@ -52,7 +52,7 @@ HIDDEN = 256
 
 SKETCH_ROWS = 128
 
-SKETCHES: dict[str, dict[str, Any]] = {
+STUDIED_SKETCHES: dict[str, dict[str, Any]] = {
     "gaussian": {"k": SKETCH_ROWS},
     "rademacher": {"k": SKETCH_ROWS},
     "sparse": {"k": SKETCH_ROWS, "density": 0.01},
@@ -182,7 +182,7 @@ def lengths(h: Tensor, shifts: Mapping[str, Tensor], degree: Tensor) -> list[dic
 
 
 def _sketches(h: Tensor, seed: int) -> Iterable[dict[str, Any]]:
-    for name, options in SKETCHES.items():
+    for name, options in STUDIED_SKETCHES.items():
         sketch = make_sketch(name.partition(",")[0], **options)
         draws = SVD_DRAWS if sketch.name == "svd" else DRAWS
         bias = covariance_bias(sketch, h, draws, stream(seed, h.device))

@@ -37,7 +37,7 @@ def line_of():
         flat = settings.flatten(get_method(cell.method).Settings()) | cell.fixed_settings | changed
         per_split = [accuracy + 0.01 * split for split in range(20)]
         # with ``only``, the other protocols have nothing right
-        scores = {name: per_split if only in (None, name) else [0.0] * 20 for name in grid.PROTOCOLS}
+        scores = {name: per_split if only in (None, name) else [0.0] * 20 for name in grid.EVALUATED_BY}
         probes = [
             {"protocol": name, "accuracy": {"mean": accuracy, "per_split": accuracies}}
             for name, accuracies in scores.items()
@@ -69,7 +69,9 @@ def few_draws(monkeypatch):
 
     monkeypatch.setattr(bounds, "load_graph", load)
     monkeypatch.setattr(bounds, "SPECTRA", {"flat": bounds.flat})
-    monkeypatch.setattr(bounds, "SKETCHES", {name: bounds.SKETCHES[name] for name in ("gaussian", "svd", "noise")})
+    monkeypatch.setattr(
+        bounds, "STUDIED_SKETCHES", {name: bounds.STUDIED_SKETCHES[name] for name in ("gaussian", "svd", "noise")}
+    )
     for name, value in (("ROWS", (16,)), ("SMALL_ROWS", (4, 16)), ("DRAWS", 20), ("SMALL_DRAWS", 30)):
         monkeypatch.setattr(bounds, name, value)
     original = bounds.presets.resolve

@@ -45,7 +45,7 @@ def add_runs(results, cell, accuracies, status="ok"):
                 "protocol": name,
                 "accuracy": {"per_split": [per_split, [a / 2 for a in per_split]][name != "random-10-10-80"]},
             }
-            for name in grid.PROTOCOLS
+            for name in grid.EVALUATED_BY
         ]
         run = {"method": cell.method, "dataset": cell.dataset, "seed": seed, "status": status}
         store.append(cell.root(results), run | {"probes": probes if status == "ok" else []}, flat)

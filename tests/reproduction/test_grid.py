@@ -138,7 +138,7 @@ class TestMakingWhatIsMissing:
         ]
         assert grid.missing(cells, tmp_path, 2) == []
         lines = store.read(tmp_path / "costa-sv" / "cora.jsonl")
-        assert [probe["protocol"] for probe in lines[0]["probes"]] == list(grid.PROTOCOLS)
+        assert [probe["protocol"] for probe in lines[0]["probes"]] == list(grid.EVALUATED_BY)
         assert lines[0]["settings"]["train.epochs"] == 2
         assert [[probe["split"] for probe in line["probes"]] for line in lines] == [[0] * 4, [1] * 4]
         for cell in cells:
@@ -146,7 +146,7 @@ class TestMakingWhatIsMissing:
                 [_vectors(cell, seed) for seed in cell.seeds(2)], grid._graph("cora", None), CPU
             )
             expected = {s: whole[s % len(whole)]["probes"][0].accuracy.per_split[s] for s in range(2)}
-            assert grid.pairs(cell, grid.find(cell, tmp_path, 2), grid.PROTOCOLS[0], 2) == expected
+            assert grid.pairs(cell, grid.find(cell, tmp_path, 2), grid.EVALUATED_BY[0], 2) == expected
 
     def test_only_what_is_missing_is_made(self, add, small, tmp_path):
         cell = Cell("costa-sv", "cora", "none", QUICK)

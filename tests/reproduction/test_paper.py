@@ -27,8 +27,8 @@ class TestReported:
     @pytest.mark.parametrize(
         ("table", "rows", "datasets"),
         [
-            ("main", paper.METHODS, paper.MAIN),
-            ("citation", paper.METHODS, paper.CITATION),
+            ("main", paper.TABLE_METHODS, paper.MAIN),
+            ("citation", paper.TABLE_METHODS, paper.CITATION),
             ("sketches", list(paper.VARIATIONS["sketches"]), paper.ABLATED),
             ("ablation", list(paper.VARIATIONS["ablation"]), paper.ABLATED),
         ],

@@ -36,6 +36,6 @@ def test_an_interrupted_suite_keeps_the_earlier_file_and_its_own_rows(tmp_path, 
     (tmp_path / "digits-cpu.json").write_text("earlier")
     monkeypatch.setitem(suites.SUITES, "digits", suite)
     with pytest.raises(KeyboardInterrupt):
-        suites.run_suite("digits", suites.Job(CPU, 1), tmp_path)
+        suites.run_suite("digits", suites.Bench(CPU, 1), tmp_path)
     assert (tmp_path / "digits-cpu.json").read_text() == "earlier"
     assert len(json.loads((tmp_path / "digits-cpu.partial").read_text())["rows"]) == 1

@@ -45,6 +45,8 @@ def shrink(patch):
     patch.setattr(study, "SEEDS", (0, 1))
     patch.setattr(study, "SAMPLES", 2)
     patch.setattr(study, "HIDDEN", 8)
-    fewer = {name: options | {"k": 4} if "k" in options else options for name, options in study.SKETCHES.items()}
-    patch.setattr(study, "SKETCHES", fewer)
+    fewer = {
+        name: options | {"k": 4} if "k" in options else options for name, options in study.STUDIED_SKETCHES.items()
+    }
+    patch.setattr(study, "STUDIED_SKETCHES", fewer)
     patch.setattr(toy, "SETTINGS", {**toy.SETTINGS, "points": 30, "steps": 3, "seeds": 2})

@@ -63,7 +63,7 @@ def test_lines_of_other_settings_are_left_out(small, monkeypatch):
 
 def test_every_sketch_has_a_line(small):
     lines = {line["variant"]: line for line in study.read(small, "sketches", "cora")}
-    assert list(lines) == list(study.SKETCHES)
+    assert list(lines) == list(study.STUDIED_SKETCHES)
     assert lines["noise"]["errors"] > lines["gaussian"]["errors"]
     assert lines["svd"]["floor"] == pytest.approx(0, abs=1e-6)
 
