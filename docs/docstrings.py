@@ -21,7 +21,7 @@ class Markdown(griffe.Extension):
     """Rewrites every docstring that is collected."""
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Of a module, a class, a function or an attribute."""
+        """Convert the docstring of a module, a class, a function or an attribute."""
         if obj.docstring is None:
             return
         text = SHARED.sub(lambda found: one_by_one(found, obj), obj.docstring.value)

@@ -228,7 +228,7 @@ def test_choices_are_explained(graph, caplog):
     with caplog.at_level(logging.INFO, logger="costa.estimator"):
         model = COSTA(epochs=1, settings=SMALL).fit(graph)
     assert model.choices_ == [
-        "features.scaling = standard: the features are measurements, each on a scale of its own",
+        "features.scaling = standard: the features are measurements, each on its own scale",
     ]
     assert [record.getMessage() for record in caplog.records] == [f"{line}." for line in model.choices_]
     origins = [model.origins_[key] for key in ("features.scaling", "train.epochs", "encoder.width", "train.lr")]
@@ -282,7 +282,7 @@ def test_wrong_parameters_are_one_sentence(graph, parameters, says):
 
 @pytest.mark.parametrize("given", [None, 3, object()])
 def test_something_that_is_no_graph_is_one_sentence(given):
-    with pytest.raises(InputError, match="no graph that costa knows"):
+    with pytest.raises(InputError, match="not a graph that costa can read"):
         COSTA().fit(given)
 
 

@@ -132,7 +132,7 @@ BAD_TRAIN = [
     (["digits", "--set", "sketch.ratio=-1"], "out of range"),
     (["digits", "--set", "sketch.kind=svd"], "at most min(n, d)"),
     (["digits", "--preset", "best"], "tuned, strict, paper, none"),
-    (["digits", "--method", "costa-mv", "--preset", "paper"], "there are for: cora"),
+    (["digits", "--method", "costa-mv", "--preset", "paper"], "available for: cora"),
     (["digits", "--config", "missing.toml"], "there is no settings file"),
     (["digits", "--seed", "1", "--seeds", "2"], "choose one run or several"),
     (["digits", "--epochs", "0"], "epochs"),

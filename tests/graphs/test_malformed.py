@@ -441,8 +441,8 @@ PAIR = np.array([[0], [1]])
 OBJECTS: dict[str, tuple[Callable[[], Any], str]] = {
     "no graph": (
         lambda: as_graph({0: [1]}),
-        "a dict is no graph that costa knows; give a PyG Data, a NetworkX graph, a scipy adjacency matrix, an edge"
-        " array, or a pandas or polars frame.",
+        "a dict is not a graph that costa can read; give a PyG Data, a NetworkX graph, a scipy adjacency matrix, an"
+        " edge array, or a pandas or polars frame.",
     ),
     "no features": (
         lambda: as_graph(PAIR, {0: [1]}),

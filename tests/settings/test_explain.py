@@ -9,14 +9,14 @@ from costa.settings.explain import explain, from_graph
 from costa.settings.presets import resolve
 
 METHOD = get_method("costa-sv")
-MEASURED = "features.scaling = standard: the features are measurements, each on a scale of its own"
+MEASURED = "features.scaling = standard: the features are measurements, each on its own scale"
 
 
 @pytest.mark.parametrize(
     ("features", "line"),
     [
         (torch.eye(40), "features.scaling = none: every feature lies within 0 and 1"),
-        (3 * torch.eye(40), "features.scaling = rows: the features are counts: 0 or more, beyond 1, most of them 0"),
+        (3 * torch.eye(40), "features.scaling = rows: the features are counts: never negative, some above 1, mostly 0"),
         (3 * torch.eye(40) - 1, MEASURED),
     ],
 )

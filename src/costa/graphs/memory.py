@@ -109,7 +109,7 @@ def _edges(graph: Any) -> Table | Links:
     array = _array(graph)
     if array is None:
         raise InputError(
-            f"a {type(graph).__name__} is no graph that costa knows; give a PyG Data, a NetworkX graph, a scipy"
+            f"a {type(graph).__name__} is not a graph that costa can read; give a PyG Data, a NetworkX graph, a scipy"
             " adjacency matrix, an edge array, or a pandas or polars frame."
         )
     return as_links(array, None, "the edge array")

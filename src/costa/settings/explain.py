@@ -11,8 +11,8 @@ from costa.settings.presets import Resolved
 
 SCALINGS = {
     "none": "every feature lies within 0 and 1",
-    "rows": "the features are counts: 0 or more, beyond 1, most of them 0",
-    "standard": "the features are measurements, each on a scale of its own",
+    "rows": "the features are counts: never negative, some above 1, mostly 0",
+    "standard": "the features are measurements, each on its own scale",
 }
 
 

@@ -85,7 +85,7 @@ def resolve(
         problem = "no settings are published" if preset == "paper" else "there are no strict settings"
         raise InputError(
             f"{problem} for {method.name} on {name}"
-            + (f" (there are for: {datasets})" if datasets else "")
+            + (f" (available for: {datasets})" if datasets else "")
             + "; use the preset tuned or none."
         )
     elif preset == "tuned" and trained:
