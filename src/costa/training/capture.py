@@ -78,9 +78,10 @@ class CapturedSteps(Steps):
             return
         for branch in self._branches:
             branch.wait_stream(self._stream)
-        for seed in range(len(self.methods)):
-            with torch.cuda.stream(self._branches[seed % len(self._branches)]):
-                self._step(seed)
+        with kernels.branches(len(self.methods)):
+            for seed in range(len(self.methods)):
+                with torch.cuda.stream(self._branches[seed % len(self._branches)]):
+                    self._step(seed)
         for branch in self._branches:
             self._stream.wait_stream(branch)
         self._place += 1

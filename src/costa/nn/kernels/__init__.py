@@ -6,14 +6,43 @@ CPU, slowly, which is how they are tested without a GPU.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+
+_branches = 1
+
+
+@contextlib.contextmanager
+def branches(count: int) -> Iterator[None]:
+    """Within it, kernels are launched for a GPU that ``count`` branches of a captured graph share.
+
+    A kernel that splits its sums to fill the whole GPU pays for it with memory traffic, and gains nothing if the others
+    fill the GPU anyway.
+    """
+    global _branches
+    before, _branches = _branches, count
+    try:
+        yield
+    finally:
+        _branches = before
+
+
+def share(programs: int) -> int:
+    """What one branch may take of this many programs.
+
+    >>> with branches(4):
+    ...     share(12), share(2)
+    (3, 1)
+    """
+    return max(1, programs // _branches)
 
 
 @functools.cache

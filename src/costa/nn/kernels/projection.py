@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from costa.nn.kernels import INTERPRETED
+from costa.nn.kernels import INTERPRETED, share
 from costa.nn.philox import log_miss
 
 PROGRAMS = 2112
@@ -140,7 +140,7 @@ def dense_product(
         block, step = (columns, rows) if transposed else (rows, columns)
     kept, summed = (n, k) if transposed else (k, n)
     blocks, wide = triton.cdiv(kept, block), triton.cdiv(d, width)
-    parts = max(1, min(PROGRAMS // (blocks * wide * copies), triton.cdiv(summed, step)))
+    parts = max(1, min(share(PROGRAMS) // (blocks * wide * copies), triton.cdiv(summed, step)))
     part_size = triton.cdiv(triton.cdiv(summed, parts), step) * step
     parts = triton.cdiv(summed, part_size)
     factor = 1024 / torch.linalg.vector_norm(source, ord=math.inf, dim=(1, 2), keepdim=True).clamp(min=1e-30)
