@@ -45,23 +45,33 @@ def cache(tmp_path_factory):
 
 
 @pytest.fixture
-def costa(monkeypatch, capsys):
-    """The command's own entry point, in this process: costa("train", "digits") → code, out, err."""
+def in_process(monkeypatch, capsys):
+    """in_process("costa", main): an entry point as a function in this process, its arguments → code, out, err."""
+
+    def command(name, main):
+        def run(*arguments):
+            monkeypatch.setattr("sys.argv", [name, *map(str, arguments)])
+            monkeypatch.setenv("COLUMNS", "200")
+            capsys.readouterr()
+            try:
+                main()
+                code = 0
+            except SystemExit as stop:
+                code = stop.code or 0
+            captured = capsys.readouterr()
+            return SimpleNamespace(code=code, out=captured.out, err=captured.err)
+
+        return run
+
+    return command
+
+
+@pytest.fixture
+def costa(in_process):
+    """The command line: costa("train", "digits") → code, out, err."""
     from costa.cli import main
 
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["costa", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "200")
-        capsys.readouterr()
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return SimpleNamespace(code=code, out=captured.out, err=captured.err)
-
-    return run
+    return in_process("costa", main)
 
 
 @pytest.fixture

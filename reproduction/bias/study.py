@@ -25,7 +25,7 @@ from costa.errors import InputError
 from costa.graphs import load_graph
 from costa.insight import degrees
 from costa.insight.bias import Bias, add_up, bias_of, covariance_bias, measure, noise_of_equal_strength, unit_noise
-from costa.insight.variants import VARIANTS, stream, subjects
+from costa.insight.variants import VARIANTS, stream, subject
 from costa.methods import get_method
 from costa.methods.encoding import EncoderMethod
 from costa.nn import GCN
@@ -138,15 +138,16 @@ def _piece(graph: Data, encoder: str, seed: int, device: torch.device) -> list[d
     if encoder == "trained":
         training.train(built, graph, resolved.values.train)
     built.prepare(graph)
-    both, degree = subjects(built, graph), degrees.degrees(graph.edge_index, graph.num_nodes)
+    both = {mlp: subject(built, graph, mlp=mlp) for mlp in (False, True)}
+    degree = degrees.degrees(graph.edge_index, graph.num_nodes)
     unit = unit_noise(graph.num_nodes, built.encoder.out_features, DRAWS, stream(seed, device))
     about = {"dataset": graph.name, "encoder": encoder, "seed": seed}
     lines, shifts = [], {}
     for name, variant in VARIANTS.items():
-        subject = both[variant.mlp]
-        draw = subject.draw(**variant.rates(EDGE_RATE, MASK_RATE))
-        total, squares = add_up(draw, subject.h, DRAWS, stream(seed, device))
-        bias = bias_of(total, squares, subject.h, DRAWS)
+        encoded = both[variant.mlp]
+        draw = encoded.draw(**variant.rates(EDGE_RATE, MASK_RATE))
+        total, squares = add_up(draw, encoded.h, DRAWS, stream(seed, device))
+        bias = bias_of(total, squares, encoded.h, DRAWS)
         shifts[name] = total / DRAWS
         noise = summary(noise_of_equal_strength(bias, unit), degree)
         lines.append(about | {"method": "nodes", "variant": name, "augmented": summary(bias, degree), "noise": noise})
@@ -209,11 +210,11 @@ def measure_plane(request: Request, setup: Setup) -> None:
         generator = torch.Generator().manual_seed(SEEDS[0])
         built.encoder = GCN(graph.num_features, (HIDDEN, 2), linear=True, generator=generator)
         built.prepare(graph)
-        subject = subjects(built, graph)[False]
-        source = stream(SEEDS[0], subject.h.device)
+        encoded = subject(built, graph)
+        source = stream(SEEDS[0], encoded.h.device)
         node = int(torch.randint(graph.num_nodes, (), generator=source))
-        original = subject.h[node]
-        draw = subject.draw(edge_rate=EDGE_RATE, mask_rate=MASK_RATE)
+        original = encoded.h[node]
+        draw = encoded.draw(edge_rate=EDGE_RATE, mask_rate=MASK_RATE)
         with torch.no_grad():
             points = {"graph": torch.stack([draw(source)[node] for _ in range(DRAWS)])}
         std = (points["graph"] - original).square().sum(1).mean().div(2).sqrt()

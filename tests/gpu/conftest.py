@@ -24,9 +24,7 @@ def build_method(name, graph, seed=0, **values):
 
 
 def captured_steps(methods, graph):
-    for method in methods:
-        method.share(methods[0])
-        method.prepare(graph)
+    training.prepare(methods, graph)
     steps = training.make_steps(methods, graph, settings.Train(lr=1e-4))
     assert steps.captures
     return steps

@@ -39,9 +39,7 @@ def several(build):
         }
         plain |= {} if kind in ("noise", "none") else {"sketch__k": 77}
         methods = [build(name, graph, seed, **plain | values) for seed in seeds]
-        for method in methods:
-            method.share(methods[0])
-            method.prepare(graph)
+        training.prepare(methods, graph)
         return methods
 
     return several

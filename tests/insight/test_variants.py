@@ -6,7 +6,7 @@ import torch
 from costa.graphs.synthetic import planted_partition
 from costa.insight.bias import Subject, measure
 from costa.insight.distortion import untrained
-from costa.insight.variants import MLP, VARIANTS, stream, subjects
+from costa.insight.variants import MLP, VARIANTS, stream, subject
 from costa.nn import GCN
 
 
@@ -34,7 +34,8 @@ def test_an_mlp_is_the_gcn_of_a_graph_without_edges(graph):
 
 
 def test_a_method_has_two_subjects(graph):
-    found = subjects(untrained(graph, torch.device("cpu")), graph)
+    method = untrained(graph, torch.device("cpu"))
+    found = {mlp: subject(method, graph, mlp=mlp) for mlp in (False, True)}
     assert not measure(found[True].draw(edge_rate=0.5), found[True].h, 3, generator()).strength.any()
     assert measure(found[False].draw(edge_rate=0.5), found[False].h, 3, generator()).strength.any()
 

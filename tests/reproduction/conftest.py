@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import pytest
 
 from costa import settings
@@ -10,23 +8,11 @@ from reproduction import bounds, grid, store
 
 
 @pytest.fixture
-def reproduction(monkeypatch, capsys):
-    """``python -m reproduction`` in this process: reproduction("table-main", "--no-run") → code, out, err."""
-    from reproduction.__main__ import run as main
+def reproduction(in_process):
+    """``python -m reproduction``: reproduction("table-main", "--no-run") → code, out, err."""
+    from reproduction.__main__ import run
 
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["reproduction", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "200")
-        capsys.readouterr()
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return SimpleNamespace(code=code, out=captured.out, err=captured.err)
-
-    return run
+    return in_process("reproduction", run)
 
 
 @pytest.fixture

@@ -43,9 +43,7 @@ def bag_of_words():
 
 
 def prepared(methods, graph):
-    for method in methods:
-        method.share(methods[0])
-        method.prepare(graph)
+    training.prepare(methods, graph)
     return methods
 
 

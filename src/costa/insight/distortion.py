@@ -17,7 +17,7 @@ from costa.errors import InputError
 from costa.insight import degrees
 from costa.insight.bias import Bias, measure
 from costa.insight.drawing import COLOURS, MARKERS, plain
-from costa.insight.variants import VARIANTS, stream, subjects
+from costa.insight.variants import VARIANTS, stream, subject
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.methods.encoding import EncoderMethod
@@ -89,11 +89,11 @@ def distortion(
     chosen = {"gnn_e": edge_rate > 0, "gnn_a": mask_rate > 0, "gnn_ea": edge_rate > 0 and mask_rate > 0}
     if not any(chosen.values()):
         raise InputError("both rates are 0, so nothing would be augmented; raise one of them.")
-    subject = subjects(model, graph)[False]
+    encoder = subject(model, graph)
     biases = {}
     for name in (name for name, wanted in chosen.items() if wanted):
-        draw = subject.draw(**VARIANTS[name].rates(edge_rate, mask_rate))
-        biases[name] = measure(draw, subject.h, draws, stream(seed, subject.h.device))
+        draw = encoder.draw(**VARIANTS[name].rates(edge_rate, mask_rate))
+        biases[name] = measure(draw, encoder.h, draws, stream(seed, encoder.h.device))
     return Distortion(degrees.degrees(graph.edge_index, graph.num_nodes), biases)
 
 

@@ -59,14 +59,15 @@ VARIANTS = {
 }
 
 
-def subjects(method: EncoderMethod, graph: Data) -> dict[bool, Subject]:
-    """By whether it is an MLP: the method's encoder on the graph, and the MLP that shares its weights."""
+def subject(method: EncoderMethod, graph: Data, *, mlp: bool = False) -> Subject:
+    """The method's encoder on the graph, or the MLP that shares its weights."""
     inputs = method.inputs(graph)
     method.eval()
-    mlp = MLP(method.encoder)
-    without: Encoder = lambda x, adjacency, mask: mlp(x, mask)  # noqa: E731
-    edges = (inputs.edge_index, inputs.edge_weight)
-    return {False: Subject(method.encoder, inputs.x, *edges), True: Subject(without, inputs.x, *edges)}
+    encoder: Encoder = method.encoder
+    if mlp:
+        layers = MLP(method.encoder)
+        encoder = lambda x, adjacency, mask: layers(x, mask)  # noqa: E731
+    return Subject(encoder, inputs.x, inputs.edge_index, inputs.edge_weight)
 
 
 def stream(seed: int, device: torch.device) -> torch.Generator:

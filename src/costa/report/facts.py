@@ -21,7 +21,7 @@ from costa.errors import InputError
 from costa.evaluate import health
 from costa.graphs.describe import describe
 from costa.insight import bias, degrees
-from costa.insight.variants import subjects
+from costa.insight.variants import subject
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.methods.building import build_sketch
@@ -225,9 +225,9 @@ def distortion(folder: Path, graph: Data, degree: Tensor) -> BiasByDegree | None
         rates = (augment.edge_rate[0], augment.mask_rate[0])
     as_trained = any(rates)
     edge_rate, mask_rate = rates if as_trained else BIAS_RATES
-    subject = subjects(model, graph)[False]
-    draw = subject.draw(edge_rate=edge_rate, mask_rate=mask_rate)
-    relative = bias.measure(draw, subject.h, draws, torch.Generator().manual_seed(0)).relative
+    encoder = subject(model, graph)
+    draw = encoder.draw(edge_rate=edge_rate, mask_rate=mask_rate)
+    relative = bias.measure(draw, encoder.h, draws, torch.Generator().manual_seed(0)).relative
     correlation = degrees.rank_correlation(degree, relative)
     bins = [entry for entry in degrees.by_degree(degree, relative) if not math.isnan(entry["quartiles"][1])]
     return BiasByDegree(edge_rate, mask_rate, as_trained, draws, bins, correlation)
