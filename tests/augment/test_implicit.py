@@ -1,4 +1,7 @@
-"""P that is never stored against P written out: products, gradients, and what is never made."""
+"""P that is a function of a seed against P written out: products, gradients, what is kept and what is never made."""
+
+import gc
+import weakref
 
 import pytest
 import torch
@@ -12,6 +15,7 @@ from costa.augment.sketches import Draw
 from costa.nn import philox
 
 KINDS = ["gaussian", "rademacher", "sparse"]
+DENSE = ["gaussian", "rademacher"]
 FLOAT64 = torch.empty(0, dtype=torch.float64)
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -57,11 +61,13 @@ def test_p_is_a_function_of_its_seed(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("tile", [1, 700, 2**18])
+@pytest.mark.parametrize("budget", [0, implicit.KEPT_BYTES])
 @pytest.mark.parametrize(("k", "n", "d"), [(23, 150, 5), (1, 9, 1), (40, 3, 2)])
 def test_product_and_gradient_are_those_of_the_matrix_whatever_the_tile(
-    kind: str, tile: int, k: int, n: int, d: int, monkeypatch: pytest.MonkeyPatch
+    kind: str, tile: int, budget: int, k: int, n: int, d: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(implicit, "TILE", tile)
+    monkeypatch.setattr(implicit, "KEPT_BYTES", budget)
     p = form(kind, 7, k, n)
     h, upstream = random(n, d).requires_grad_(), random(k, d, seed=1)
     out = p.product(h)
@@ -71,18 +77,21 @@ def test_product_and_gradient_are_those_of_the_matrix_whatever_the_tile(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradients_of_any_order(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("budget", [0, implicit.KEPT_BYTES])
+def test_gradients_of_any_order(kind: str, budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(implicit, "TILE", 12)
+    monkeypatch.setattr(implicit, "KEPT_BYTES", budget)
     p, h = form(kind, 3, 4, 6), random(6, 2).requires_grad_()
     assert torch.autograd.gradcheck(p.product, h)
     assert torch.autograd.gradgradcheck(p.product, h)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_as_large_as_p_is_ever_made(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beyond_the_budget_nothing_as_large_as_p_is_ever_made(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tile = 2048
-    monkeypatch.setattr(implicit, "TILE", tile)
     k, n, d = 100, 512, 6
+    monkeypatch.setattr(implicit, "TILE", tile)
+    monkeypatch.setattr(implicit, "KEPT_BYTES", k * n * FLOAT64.itemsize - 1)
     p, h, upstream = form(kind, 7, k, n), random(n, d).requires_grad_(), random(k, d, seed=1)
     philox.gaussian(0, 0, 1, 1, FLOAT64)  # makes its tables of 2¹⁶ angles, once and for all
     dense = ImplicitDense._rows
@@ -99,6 +108,77 @@ def test_nothing_as_large_as_p_is_ever_made(kind: str, monkeypatch: pytest.Monke
     with Largest() as made:
         torch.autograd.grad(p.product(h), h, upstream)
     assert made.numel <= 2 * max(tile, n * d) < k * n / 5
+
+
+@pytest.mark.parametrize("kind", DENSE)
+@pytest.mark.parametrize("budget", [100 * 512 * 8 - 1, 100 * 512 * 8])
+def test_within_the_budget_p_is_drawn_once_beyond_it_in_every_product(
+    kind: str, budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    k, n = 100, 512
+    monkeypatch.setattr(implicit, "TILE", 40 * n)
+    monkeypatch.setattr(implicit, "KEPT_BYTES", budget)
+    tiles: list[tuple[int, int]] = []
+    draw = ImplicitDense._rows
+
+    def counted(self: ImplicitDense, seed: int, first: int, last: int) -> Tensor:
+        tiles.append((first, last))
+        return draw(self, seed, first, last)
+
+    monkeypatch.setattr(ImplicitDense, "_rows", counted)
+    p, h = form(kind, 7, k, n), random(n, 6).requires_grad_()
+    (p.product(h).sum() + p.product(2 * h).sum()).backward()
+    products = 1 if k * n * 8 <= budget else 4
+    assert tiles == [(0, 40), (40, 80), (80, 100)] * products
+
+
+@pytest.mark.parametrize("kind", DENSE)
+def test_a_kept_p_is_the_redrawn_one_and_its_products_are_those_of_the_stored_one(kind: str) -> None:
+    p, h, upstream = form(kind, 7, 100, 513), random(513, 6).requires_grad_(), random(100, 6, seed=1)
+    redrawn = p.dense()
+    out = p.product(h)
+    assert torch.equal(p._written_out, redrawn)
+    stored = Dense(redrawn).product(h)
+    assert torch.equal(out, stored)
+    (ours,), (theirs,) = (torch.autograd.grad(product, h, upstream) for product in (out, stored))
+    assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("kind", DENSE)
+def test_a_kept_p_goes_with_its_draw_and_its_backward_pass(kind: str) -> None:
+    h = random(40, 3).requires_grad_()
+    p = form(kind, 7, 12, 40)
+    loss = p.product(h).sum()
+    kept = weakref.ref(p._written_out)
+    gc.disable()  # nothing waits for the collector of cycles
+    try:
+        del p
+        assert kept() is not None
+        loss.backward()
+        assert kept() is None  # though the loss, as in a loop of epochs, is still there
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("kind", DENSE)
+def test_a_fixed_sketch_keeps_its_p_and_follows_h_to_another_dtype(kind: str) -> None:
+    sketch, h = make_sketch(kind, k=12, fixed=True), random(40, 3)
+    sketch.draw(h).apply(h)
+    first = sketch.draw(h)._p._written_out
+    sketch.draw(h).apply(h)
+    assert sketch.draw(h)._p._written_out is first
+    single = sketch.draw(h.float())
+    assert single.apply(h.float()).dtype == torch.float32
+    torch.testing.assert_close(single._p._written_out.double(), first, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", DENSE)
+def test_a_p_first_used_in_inference_mode_still_has_gradients(kind: str) -> None:
+    p, h = form(kind, 7, 12, 40), random(40, 3).requires_grad_()
+    with torch.inference_mode():
+        p.product(h)
+    p.product(h).sum().backward()
+    torch.testing.assert_close(h.grad, p.dense().sum(0)[:, None].expand(40, 3), **CLOSE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,6 +212,6 @@ def test_it_follows_h_to_another_dtype(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_never_stored_is_not_packed(kind: str) -> None:
+def test_a_function_of_a_seed_is_not_packed(kind: str) -> None:
     p = form(kind, 3, 12, 40)
     assert p.packed() is p

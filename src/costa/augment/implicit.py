@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +17,19 @@ from costa.nn import kernels, philox
 TILE, GPU_TILE = 2**18, 2**24
 """Entries of P drawn at a time without the kernels: a tile that stays in a core's cache, and one that fills a GPU."""
 
+KEPT_BYTES = 2**29
+"""The largest dense P that a CPU keeps, 512 MiB: in float32, k = n/2 rows up to 16,384 nodes, 4,096 rows up to 32,768.
+
+Drawing a tile there costs about as much as multiplying it, so P is drawn once, not once in every product. The limit
+leaves room for several processes, one per seed, in the memory of an ordinary computer.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class Implicit(Projection):
-    """P as a function of a seed, never stored: its tiles are drawn when they are used, and again in the backward pass.
+    """P as a function of a seed: its tiles are drawn when they are used, and again in the backward pass.
+
+    P is not stored, except that a CPU keeps a dense one if it is small (:class:`ImplicitDense`).
 
     The same seed and shape give the same P on every device. ``like`` is an empty tensor of P's device and dtype.
     """
@@ -85,9 +95,25 @@ class _ImplicitProduct(torch.autograd.Function):
 
 @dataclass(frozen=True, eq=False)
 class ImplicitDense(Implicit):
-    """Gaussian entries, or random signs."""
+    """Gaussian entries, or random signs.
+
+    On a CPU a P of at most :data:`KEPT_BYTES` is written out at its first product and kept for the later ones. Its
+    products are those of the stored P bit for bit, and those of its tiles up to rounding.
+    """
 
     gaussian: bool
+
+    def product(self, h: Tensor) -> Tensor:
+        small = self.k * self.n * self.like.itemsize <= KEPT_BYTES
+        if small and h.device.type == "cpu" and not self._fused(h):
+            return self._written_out @ h
+        return super().product(h)
+
+    @functools.cached_property
+    def _written_out(self) -> Tensor:
+        """P, freed with this object or after the last backward pass that needs it, whichever comes later."""
+        with torch.inference_mode(False):  # else a later product could not be differentiated
+            return self.dense()
 
     def _rows(self, seed: int, first: int, last: int) -> Tensor:
         entries = philox.gaussian if self.gaussian else philox.rademacher

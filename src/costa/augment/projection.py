@@ -44,7 +44,8 @@ class Projection(ABC):
 
     def to(self, like: Tensor) -> Self:
         """The same P on the device of `like`, its values in the dtype of `like`."""
-        tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
         moved = {
             name: tensor.to(like.device, like.dtype if tensor.is_floating_point() else tensor.dtype)
             for name, tensor in tensors.items()

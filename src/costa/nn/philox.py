@@ -23,6 +23,7 @@ import functools
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 ROUNDS = 10
@@ -61,8 +62,12 @@ def gaussian(seed: int, first: int, last: int, n: int, like: Tensor) -> Tensor:
     """
     radius, cosine, sine = _polar(like.dtype, like.device)
     word = _block_words(seed, first, last, -(-n // 8), like.device)
-    length, angle = radius[word >> 16], word & 0xFFFF
-    entries = torch.stack([length * cosine[angle], length * sine[angle]], -1)
+    entries = like.new_empty(*word.shape, 2)
+    # on a CPU, where lookups take most of the time, index_select is three times as fast as indexing
+    pairs, word = entries.view(-1, 2), word.flatten()
+    length, angle = radius.index_select(0, word >> 16), word & 0xFFFF
+    torch.mul(length, cosine.index_select(0, angle), out=pairs[:, 0])
+    torch.mul(length, sine.index_select(0, angle), out=pairs[:, 1])
     return entries.flatten(1)[:, :n]
 
 
@@ -72,9 +77,9 @@ def rademacher(seed: int, first: int, last: int, n: int, like: Tensor) -> Tensor
     >>> rademacher(3, 0, 1, 6, torch.empty(0)).abs()
     tensor([[1., 1., 1., 1., 1., 1.]])
     """
-    word = _block_words(seed, first, last, -(-n // 128), like.device).flatten(1)
-    bits = (word[..., None] >> torch.arange(32, device=like.device)) & 1
-    return bits.flatten(1)[:, :n].to(like.dtype).mul_(2).sub_(1)
+    word = _block_words(seed, first, last, -(-n // 128), like.device)
+    byte = (word[..., None] >> torch.arange(0, 32, 8, device=like.device)) & 0xFF
+    return F.embedding(byte, _signs(like.dtype, like.device)).flatten(1)[:, :n]
 
 
 def sparse(seed: int, first: int, last: int, n: int, density: float, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -134,3 +139,10 @@ def _polar(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor, Te
     tables = ((-2 * ((half + 0.5) / 2**16).log()).sqrt(), angle.cos(), angle.sin())
     radius, cosine, sine = (table.to(device, dtype) for table in tables)
     return radius, cosine, sine
+
+
+@functools.cache
+def _signs(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The eight signs of every byte, lowest bit first."""
+    bits = (torch.arange(256)[:, None] >> torch.arange(8)) & 1
+    return (2 * bits - 1).to(device, dtype)
