@@ -146,7 +146,8 @@ class Sketch(nn.Module):
     Randomness never touches torch's global generator. The generator is the one given to the call, else the one given
     here, else one that the sketch makes on the device of H, seeded from entropy. Random numbers are drawn on the
     *generator's* device and moved to that of H, so a CPU generator gives the same P on either device. ``gaussian``,
-    ``rademacher`` and ``sparse`` draw only a seed: their P is a function of it (:mod:`costa.nn.philox`), never stored.
+    ``rademacher`` and ``sparse`` draw only a seed: their P is a function of it (:mod:`costa.nn.philox`). It is not
+    stored, except that a CPU keeps a small ``gaussian`` or ``rademacher`` P (:mod:`costa.augment.implicit`).
 
     Args:
         ratio: k/n; k = max(1, round(ratio·n)). Above 1 it up-samples. 0.5 when neither `ratio` nor `k` is given.

@@ -63,7 +63,7 @@ def gaussian(seed: int, first: int, last: int, n: int, like: Tensor) -> Tensor:
     radius, cosine, sine = _polar(like.dtype, like.device)
     word = _block_words(seed, first, last, -(-n // 8), like.device)
     entries = like.new_empty(*word.shape, 2)
-    # on a CPU, where lookups take most of the time, index_select is three times as fast as indexing
+    # on a CPU index_select is several times as fast as indexing, which would take most of the time
     pairs, word = entries.view(-1, 2), word.flatten()
     length, angle = radius.index_select(0, word >> 16), word & 0xFFFF
     torch.mul(length, cosine.index_select(0, angle), out=pairs[:, 0])
