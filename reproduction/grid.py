@@ -95,9 +95,9 @@ class Cell:
     def fixed_settings(self) -> dict[str, Any]:
         """Its settings by dotted key, as the store has them, without those that are chosen from the graph."""
         method = get_method(self.method)
-        preset = presets.load_preset(self.preset, self.method, self.dataset) or {}
-        merged: Any = settings.merge(method.Settings, [(self.preset, preset), ("given", dict(self.given))])[0]
-        from_graph = set(presets.FROM_GRAPH) - set(preset) - set(dict(self.given))
+        layers = [*presets.preset_layers(self.preset, self.method, self.dataset), ("given", dict(self.given))]
+        merged: Any = settings.merge(method.Settings, layers)[0]
+        from_graph = set(presets.FROM_GRAPH).difference(*(values for _, values in layers))
         flat: dict[str, Any] = json.loads(json.dumps(settings.flatten(merged)))
         return {key: value for key, value in flat.items() if key not in from_graph}
 
@@ -107,9 +107,7 @@ class Cell:
         It has the cell's settings, was evaluated unless it diverged or collapsed, and was run alone if and only if the
         cell is. Settings that the cell leaves to the graph were not set by hand for the run either.
         """
-        defaults = settings.flatten(get_method(self.method).Settings())
-        # an older run had the default of each setting that did not exist yet
-        of_run = json.loads(json.dumps(defaults)) | run["settings"]
+        of_run = _base(self.method) | run["settings"]
         evaluated = {probe["protocol"] for probe in run["probes"]}
         complete = run["status"] != "ok" or evaluated.issuperset(self.protocols)
         same_kind = run.get("alone", False) == self.alone
@@ -120,6 +118,14 @@ class Cell:
             and from_graph.isdisjoint(run.get("set", ()))
             and all(of_run[key] == value for key, value in self.fixed_settings.items())
         )
+
+
+@functools.cache
+def _base(method: str) -> dict[str, Any]:
+    """What an older run had for each setting that did not exist yet, by dotted key as the store has it."""
+    merged: Any = settings.merge(get_method(method).Settings, [("base", presets.load_base(method))])[0]
+    flat: dict[str, Any] = json.loads(json.dumps(settings.flatten(merged)))
+    return flat
 
 
 def find(cell: Cell, results: Path, count: int) -> dict[int, dict[str, Any]]:

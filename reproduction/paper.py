@@ -119,11 +119,11 @@ def untrained_cell(method: str, dataset: str) -> Cell | None:
     has an activation and a normalisation, whether the method's has or not. None if nothing was tuned, or if the encoder
     is not the baseline's GCN.
     """
-    preset = presets.load_preset("tuned", method, dataset)
+    layers = presets.preset_layers("tuned", method, dataset)
     defaults = get_method(method).Settings()
-    if preset is None or not isinstance(getattr(defaults, "encoder", None), settings.Encoder):
+    if not layers or not isinstance(getattr(defaults, "encoder", None), settings.Encoder):
         return None
-    merged, _ = settings.merge(type(defaults), [("tuned", preset)])
+    merged, _ = settings.merge(type(defaults), layers)
     chosen, unused = settings.flatten(merged), get_method(method).unused(merged)
     shared = [key for key in settings.flatten(get_method("untrained").Settings()) if key not in unused]
     return Cell("untrained", dataset, given=tuple((key, chosen[key]) for key in shared if chosen[key] != "auto"))
@@ -159,10 +159,9 @@ def varied_cells(experiment: str, datasets: Sequence[str]) -> list[Cell]:
 
 def _svd_rows(dataset: str) -> Settings:
     """An SVD has at most d rows: if one view's k is larger, take d."""
-    tuned = presets.load_preset("tuned", "costa-sv", dataset) or {}
-    chosen = settings.flatten(get_method("costa-sv").Settings()) | tuned
-    width = chosen["encoder.width"]
-    rows = chosen["sketch.k"] or chosen["sketch.ratio"] * _benchmark(dataset).nodes
+    tuned: Any = settings.merge(get_method("costa-sv").Settings, presets.preset_layers("tuned", "costa-sv", dataset))[0]
+    width = tuned.encoder.width
+    rows = tuned.sketch.k or tuned.sketch.ratio * _benchmark(dataset).nodes
     return (("sketch.k", width),) if rows > width else ()
 
 

@@ -62,7 +62,7 @@ def run(out: Path, report: Callable[[str], None]) -> list[Row]:
 
 def _train(name: str, graph: Data, seed: int, out: Path) -> Tensor:
     folder = out / f"digits-{name}-{seed}"
-    resolved = resolve(get_method(name), graph)
+    resolved = resolve(get_method(name), graph, preset="tuned")
     job = runs.Job(graph, "digits", name, resolved, torch.device("cpu"), probe=folder.name == REPORTED)
     runs.execute(job, folder, seed)
     return runs.load_embeddings(folder)

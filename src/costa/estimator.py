@@ -41,12 +41,12 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     A graph is anything that :func:`costa.graphs.as_graph` takes: a PyG ``Data``, a NetworkX graph, a tuple of a scipy
     adjacency matrix (or an edge array, or a frame) and features, a name or a path.
 
-    Settings that are not given are the method's defaults, chosen from the graph, or a benchmark's tuned ones; the
-    logger ``costa.estimator`` says at level INFO what was chosen and why.
+    Settings that are not given are the method's defaults or chosen from the graph; the logger ``costa.estimator`` says
+    at level INFO what was chosen and why.
 
     Args:
         views: 1 contrasts the sketch with itself; 2 contrasts two augmented views of the graph, which takes longer and
-            is better on most graphs without tuned settings.
+            is better on most graphs with the default settings.
         epochs: Number of passes over the graph; None for the default.
         settings: Any other setting by its dotted key, such as ``{"sketch.ratio": 0.25, "loss.tau": 0.4}``.
         seed: Random seed.

@@ -182,7 +182,10 @@ def test_a_method_from_outside_has_a_file_of_settings_but_no_presets(toy, tmp_pa
     file.write_text("[loss]\ntau = 0.3\n")
     resolved = presets.resolve(toy, graph, config=file)
     assert (resolved.values.loss.tau, resolved.origins["loss.tau"]) == (0.3, str(file))
-    assert resolved.note.startswith("no tuned settings for toy on planted-partition")
+    assert resolved.note is None
+    tuned = presets.resolve(toy, graph, preset="tuned", config=file)
+    assert tuned.note.startswith("no tuned settings for toy on planted-partition")
+    assert tuned.values == resolved.values
     for preset in ("paper", "strict"):
         with pytest.raises(InputError, match="for toy on planted-partition; use the preset tuned or none"):
             presets.resolve(toy, graph, preset=preset)
@@ -201,7 +204,19 @@ def test_a_method_from_outside_is_tuned(toy, tmp_path):
 
 
 def test_the_command_line_finds_the_pages_method(environment, tmp_path):
-    train = ["train", "digits", "--method", "toy", "--epochs", "3", "--device", "cpu", "--no-probe"]
+    train = [
+        "train",
+        "digits",
+        "--method",
+        "toy",
+        "--epochs",
+        "3",
+        "--device",
+        "cpu",
+        "--no-probe",
+        "--preset",
+        "tuned",
+    ]
     code = (
         "from costa import methods\nfrom costa.cli import app\n"
         "assert not methods._entry_points.cache_info().misses  # an import looks nothing up\n"

@@ -42,7 +42,7 @@ def test_a_tuned_preset_is_one_line(monkeypatch):
     values = {"encoder.width": 128, "augment.edge_rate": [0.2, 0.4], "train.lr": 0.00123456}
     monkeypatch.setattr("costa.settings.presets.load_preset", lambda *names: values)
     graph = planted_partition(40, 2, 4, degree=4, seed=0)
-    resolved = resolve(METHOD, graph, given={"encoder.width": 32})
+    resolved = resolve(METHOD, graph, preset="tuned", given={"encoder.width": 32})
     tuned = "augment.edge_rate = 0.2 and 0.4, train.lr = 0.001235: tuned on planted-partition"
     assert explain(resolved, graph) == [MEASURED, tuned]
     assert from_graph(resolved, graph) == [MEASURED]

@@ -1,4 +1,10 @@
+import json
+from dataclasses import make_dataclass, replace
+from pathlib import Path
+
 import pytest
+import torch
+from torch_geometric.data import Data
 
 from costa import settings
 from costa.errors import InputError
@@ -36,11 +42,75 @@ def test_nothing_is_published_for_one_view_pubmed_or_dblp():
     assert set(presets.published("paper", "costa-mv")) == set(PUBLISHED)
 
 
-def test_every_preset_of_every_method_is_valid():
+def all_presets():
+    """(method, preset, dataset) of every preset that the package has."""
+    return [
+        (name, preset, dataset)
+        for name in METHODS
+        for preset in ("paper", "tuned", "strict")
+        for dataset in presets.published(preset, name)
+    ]
+
+
+def test_every_preset_pins_every_setting():
+    """A new setting needs its neutral value in ``[base]`` of each method that has it."""
+    lacking = {}
+    for name, preset, dataset in all_presets():
+        keys = settings.flatten(get_method(name).Settings())
+        pinned = {key for _, values in presets.preset_layers(preset, name, dataset) for key in values}
+        for key in keys.keys() - pinned:
+            # what is chosen from the graph differs from dataset to dataset
+            own = f"{name}.toml [paper.{dataset}]" if preset == "paper" else f"{preset}/{name}/{dataset}.toml"
+            lacking.setdefault(own if key in presets.FROM_GRAPH else f"{name}.toml [base]", set()).add(key)
+    assert not lacking, f"these files of src/costa/settings lack settings: {lacking}"
+
+
+def test_no_base_has_what_is_chosen_from_the_graph():
     for name in METHODS:
-        for preset in ("paper", "tuned", "strict"):
-            for dataset in presets.published(preset, name):
-                settings.merge(get_method(name).Settings, [(preset, presets.load_preset(preset, name, dataset))])
+        assert set(presets.load_base(name)).isdisjoint(presets.FROM_GRAPH)
+
+
+@pytest.fixture(params=["the defaults", "other defaults"])
+def method_named(request, monkeypatch):
+    """Methods as they are, and with other defaults and other choices from the graph."""
+    if request.param == "the defaults":
+        return get_method
+
+    def changed(name):
+        method = get_method(name)
+        defaults = method.Settings()
+        train = replace(defaults.train, epochs=77, lr=0.077, weight_decay=0.077, kernels="plain")
+        encoder = replace(defaults.encoder, width=77, activation="elu", norm="batch")
+        groups = {"encoder": encoder, "train": train}
+        if hasattr(encoder, "steps"):
+            groups["encoder"] = replace(encoder, kind="appnp", hidden=77, layers=7, steps=7, teleport=0.77)
+        if hasattr(defaults, "head"):
+            groups["head"] = replace(defaults.head, width=77, activation="prelu")
+        if hasattr(defaults, "sketch"):
+            groups["sketch"] = settings.Sketch("selection", 0.7, 7, 0.7, 0.7, True, False, "printed")
+        if hasattr(defaults, "augment"):
+            groups["augment"] = replace(defaults.augment, edge_rate=(0.7,), mask_rate=(0.7,), centrality="pagerank")
+        other = make_dataclass("Other", [(key, object, value) for key, value in (vars(defaults) | groups).items()])
+        monkeypatch.setattr(method, "Settings", other)
+        return method
+
+    return changed
+
+
+def test_presets_are_what_they_were_when_the_tables_were_made(method_named):
+    """Whatever the defaults and the graph are; ``presets.json`` has the values on the benchmark graphs."""
+    known = json.loads(Path(__file__).with_name("presets.json").read_text(encoding="utf-8"))
+    seen = []
+    for name, lines in known.items():
+        keys, method = lines.pop("settings"), method_named(name)
+        for title, values in lines.items():
+            preset, dataset = title.split()
+            # measurements, and so many nodes that the rows of a sketch would be limited
+            graph = Data(x=torch.linspace(-9, 9, 50_000)[:, None], name=dataset)
+            flat = settings.flatten(presets.resolve(method, graph, preset=preset).values)
+            assert json.loads(json.dumps([flat[key] for key in keys])) == values, (name, title)
+            seen.append((name, preset, dataset))
+    assert len(seen) == 160
 
 
 def test_a_config_file_is_read_or_refused_in_a_sentence(tmp_path):
@@ -88,4 +158,14 @@ def test_asking_for_a_preset_that_is_not_there_is_an_error(preset, message):
     graph.name = "my-own"
     with pytest.raises(InputError, match=message):
         presets.resolve(get_method("costa-mv"), graph, preset=preset)
-    assert presets.resolve(get_method("costa-mv"), graph).note.startswith("no tuned settings for costa-mv on my-own")
+    tuned = presets.resolve(get_method("costa-mv"), graph, preset="tuned")
+    assert tuned.note.startswith("no tuned settings for costa-mv on my-own")
+
+
+def test_without_a_preset_a_benchmark_gets_the_defaults_and_what_its_graph_suggests():
+    graph = planted_partition(40, 2, 4, degree=4, seed=0)
+    graph.name = "cora"
+    resolved = presets.resolve(get_method("costa-mv"), graph)
+    assert (set(resolved.origins.values()), resolved.note) == ({"default", "graph"}, None)
+    tuned = presets.resolve(get_method("costa-mv"), graph, preset="tuned")
+    assert set(tuned.origins.values()) == {"base", "preset tuned"}

@@ -62,7 +62,7 @@ class TestSearch:
             study = studies.open_study(path, job, starts=[start], seed=0)
             list(studies.search(job, study, count))
         tried = [trial.user_attrs["settings"] for trial in studies.finished(study)]
-        assert (tried[1]["encoder.width"], tried[1]["loss.tau"], tried[1]["augment.edge_rate"]) == (128, 0.912, 0.4)
+        assert (tried[1]["encoder.width"], tried[1]["loss.tau"], tried[1]["augment.edge_rate"]) == (128, 0.912, [0.4])
         assert tried[1]["train.weight_decay"] == 1e-6
         assert tried[1]["encoder.steps"] in (0, 2, 4, 8, 16)
         assert [values["loss.tau"] == 0.912 for values in tried] == [False, True, False]
@@ -299,6 +299,7 @@ class TestFinalists:
             )
             assert best.mean == max(final.mean for final in rivals)
             expected = presets.resolve(job.method, graph, preset="none", given=values).values
+            assert values.keys() == flatten(expected).keys() - job.method.unused(expected).keys()
             assert presets.resolve(job.method, graph, preset="none", config=path).values == expected
             assert presets.resolve(job.method, graph, preset=preset).values == expected
             comment = " ".join(line.removeprefix("# ") for line in path.read_text().split("\n") if line[:1] == "#")

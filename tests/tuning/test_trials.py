@@ -1,12 +1,14 @@
 """One trial: its checkpoints, its scores, and what happens when memory runs out."""
 
+from dataclasses import make_dataclass, replace
+
 import pytest
 import torch
 
 from costa import training
 from costa.methods import METHODS, get_method
 from costa.methods.base import GradientMethod
-from costa.settings import presets
+from costa.settings import Encoder, Train, presets
 from costa.settings.layers import flatten
 from costa.tuning import study as studies
 from costa.tuning import trials
@@ -82,6 +84,24 @@ def test_what_does_worse_than_the_median_is_given_up(graph, tmp_path, monkeypatc
     monkeypatch.setattr(studies, "WARM_UP", 10)
     _, ended = searched(tmp_path / "study.log", a_job(graph, epochs=12), 2)
     assert [trial.why for trial in ended] == [None, "below the median"]
+
+
+def test_a_trial_pins_every_setting_that_it_uses(graph, monkeypatch, a_job):
+    job = a_job(graph, "costa-mv")
+    drawn = {"encoder.layers": 1, "augment.edge_rate": [0.1, 0.2], "sketch.kind": "gaussian"}
+    values = trials.pinned(job, drawn)
+    before = presets.resolve(job.method, graph, given=values).values
+    unused = job.method.unused(before)
+    assert {"encoder.hidden", "sketch.density"} <= unused.keys()
+    assert values.keys() == flatten(before).keys() - unused.keys()
+    assert values.items() >= (drawn | {"features.scaling": "standard", "sketch.ratio": 0.25}).items()
+    assert trials.pinned(job, values) == values
+    other = replace(before, encoder=Encoder(hidden=7), train=Train(7, 0.7, 0.7, "plain"))
+    monkeypatch.setattr(
+        job.method, "Settings", make_dataclass("Other", [(k, object, v) for k, v in vars(other).items()])
+    )
+    after = flatten(presets.resolve(job.method, graph, given=values).values)
+    assert {key: value for key, value in after.items() if value != flatten(before)[key]} == {"encoder.hidden": 7}
 
 
 def test_seeds_that_do_not_fit_are_halved(graph, tmp_path, monkeypatch, a_job, searched):

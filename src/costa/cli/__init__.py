@@ -16,7 +16,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Node embeddings without labels: COSTA contrasts sketches of a graph neural network's features.",
-    epilog="Start with `costa demo`, then `costa train cora --method costa-mv --preset none`. GRAPH is a name from"
+    epilog="Start with `costa demo`, then `costa train cora --method costa-mv`. GRAPH is a name from"
     " `costa datasets`, or a folder with edges.csv and features.npy|csv (./cora if it is named like a dataset); or name"
     " the files with --edges, --features and --nodes.",
 )

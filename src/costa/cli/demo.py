@@ -39,4 +39,4 @@ def demo(
     say(f"\nPage      {out / REPORT}   (open it in a browser)")
     say(f"Picture   {out / PICTURE}\nNumbers   {out / RESULTS}")
     say(f"Models    {out}/digits-*/   (try: costa probe {out / REPORTED})")
-    say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora --method costa-mv --preset none")
+    say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora --method costa-mv")

@@ -41,8 +41,8 @@ Epochs = Annotated[int | None, typer.Option(min=1, help="Number of epochs; overr
 Preset = Annotated[
     str,
     typer.Option(
-        help="Settings for this dataset, if it has any: tuned (chosen by validation), strict (chosen by validation"
-        " inside one fixed fifth), paper (as published) or none."
+        help="none (the defaults and what is chosen from the graph) or, for a benchmark, tuned (chosen by validation),"
+        " strict (chosen by validation inside one fixed fifth) or paper (as published)."
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="A TOML file of settings, which override the preset.")]

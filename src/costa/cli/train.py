@@ -18,7 +18,7 @@ def train(
     seeds: options.Seeds = None,
     epochs: options.Epochs = None,
     device: options.Device = "auto",
-    preset: options.Preset = "tuned",
+    preset: options.Preset = "none",
     config: options.Config = None,
     set_: options.Set = None,
     data_dir: options.DataDir = None,

@@ -26,6 +26,7 @@ TITLES = {key: name.removeprefix("the ").capitalize() for key, name in reversed(
 ORIGINS = {
     "default": "the method's default",
     "graph": "chosen from the graph",
+    "base": "the base of the method's presets",
     "given": "given in Python",
 }
 SHARED, ALIKE, LINE = 0.8, 0.99, 2.0

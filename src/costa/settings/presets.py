@@ -4,6 +4,9 @@
 overrides ``all``. ``tuned/METHOD/DATASET.toml`` and ``strict/METHOD/DATASET.toml`` hold what validation chose, as
 written by ``costa tune``: ``tuned`` on random splits with tuning seeds, ``strict`` inside the fixed fifth of the
 protocol ``strict-10-10-80``, whose other 80% play no part in the choice.
+
+Every preset pins every setting: what its own table or file leaves out is in ``[base]`` of ``METHOD.toml``, which holds
+the method's defaults as they were when the presets were chosen. Another default, or another graph, changes no preset.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ def resolve(
     method: Configurable,
     graph: Data,
     *,
-    preset: str = "tuned",
+    preset: str = "none",
     config: Path | None = None,
     given: Mapping[str, Any] | None = None,
     given_by: str = "given",
@@ -77,9 +80,9 @@ def resolve(
     overrides: list[Layer] = [] if config is None else [(str(config), load_config(config))]
     overrides.append((given_by, given or {}))
     note = None
-    values = load_preset(preset, method.name, name)
-    if values is not None:
-        layers.append((f"preset {preset}", values))
+    chosen = preset_layers(preset, method.name, name)
+    if chosen:
+        layers += chosen
     elif preset in ("paper", "strict"):
         datasets = ", ".join(published(preset, method.name))
         problem = "no settings are published" if preset == "paper" else "there are no strict settings"
@@ -110,8 +113,23 @@ def resolve(
     return Resolved(merged, origins, note)
 
 
+def preset_layers(name: str, method: str, dataset: str) -> list[Layer]:
+    """The method's base and the preset's own values, which together pin every setting; empty if there are none."""
+    values = load_preset(name, method, dataset)
+    return [] if values is None else [("base", load_base(method)), (f"preset {name}", values)]
+
+
+def load_base(method: str) -> dict[str, Any]:
+    """The values by dotted key that all presets of the method start from; empty if it has no presets.
+
+    >>> load_base("costa-mv")["encoder.kind"]
+    'gcn'
+    """
+    return nested_to_flat(_tables(method).get("base", {}))
+
+
 def load_preset(name: str, method: str, dataset: str) -> dict[str, Any] | None:
-    """The preset's values by dotted key; None if it has none for this method and dataset.
+    """The preset's own values by dotted key; None if it has none for this method and dataset.
 
     >>> load_preset("paper", "costa-mv", "cora")["train.epochs"]
     700

@@ -12,6 +12,7 @@ from torch import Tensor
 from costa import training
 from costa.evaluate import health, probe
 from costa.methods.base import GradientMethod
+from costa.settings.layers import flatten
 from costa.settings.presets import resolve
 from costa.tuning import jobs
 from costa.tuning.jobs import FINAL_SEED, FIRST_SEED, GUIDES, OutOfTime, TrainingFailed, TuningJob
@@ -46,7 +47,7 @@ def try_settings(job: TuningJob, trial: Trial) -> tuple[float, int]:
     Returns:
         The guiding score and its epochs.
     """
-    values = sample(trial, job.method, job.graph, job.kept)
+    values = pinned(job, sample(trial, job.method, job.graph, job.kept))
     trial.set_user_attr("settings", values)
     best = dict.fromkeys(GUIDES, (-1.0, 0))
     waiting: list[tuple[int, list[Tensor]]] = []
@@ -72,6 +73,21 @@ def try_settings(job: TuningJob, trial: Trial) -> tuple[float, int]:
     for preset, (accuracy, epochs) in best.items():
         trial.set_user_attr(preset, {"accuracy": accuracy, "epochs": epochs})
     return best[job.guide]
+
+
+def pinned(job: TuningJob, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Every setting that a trial uses, so that another default does not change what its settings mean.
+
+    Unused settings are left out: they have no effect, and ``--config`` refuses them.
+    """
+    chosen = resolve(job.method, job.graph, preset="none", given=values).values
+    unused = job.method.unused(chosen)
+    # one rate per view is a list, as the study stores it
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in flatten(chosen).items()
+        if key not in unused
+    }
 
 
 def _vectors(
