@@ -5,7 +5,7 @@ import pytest
 
 from costa.graphs import load_graph
 from costa.methods.encoding import Inputs
-from costa.nn import FeatureScaling, SparseMatrix
+from costa.nn import FeatureScaling, SparseMatrix, sparse_if_faster
 
 SPARSE = {
     "cora": True,
@@ -21,10 +21,9 @@ SPARSE = {
 
 @pytest.mark.parametrize("name", SPARSE)
 def test_trains_to_the_end(name, costa, data_dir, tmp_path):
-    import torch
 
     graph = load_graph(name, data_dir=data_dir)
-    inputs = Inputs.of(graph, FeatureScaling("none", graph.num_features), torch.device("cpu"))
+    inputs = Inputs.of(graph, sparse_if_faster(FeatureScaling("none", graph.num_features)(graph.x)))
     assert isinstance(inputs.x, SparseMatrix) == SPARSE[name]
     nodes = graph.num_nodes
     del graph, inputs

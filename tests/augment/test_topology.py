@@ -21,8 +21,10 @@ from costa.augment.topology import (
     mask_attributes,
     pagerank_centrality,
     permute_edges,
+    weigh,
 )
 from costa.errors import InputError
+from costa.nn import SparseMatrix
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -394,3 +396,12 @@ def test_cuda_edges_and_masks(source: str) -> None:
         assert torch.equal(edges.cpu(), on_cpu)
         assert torch.equal(weights.cpu(), weights_on_cpu)
     assert mask_attributes(9, 0.5, generator=generator(3, source), device="cuda").is_cuda
+
+
+@pytest.mark.parametrize("centrality", ["degree", "pagerank", "eigenvector"])
+def test_attributes_of_a_csr_weigh_what_those_of_the_dense_features_do(centrality) -> None:
+    edge_index = torch.tensor([[0, 1, 0, 2, 2, 3], [1, 0, 2, 0, 3, 2]])
+    x = torch.tensor([[1.0, 0, 0], [0, -2, 0], [0, 0.5, 0], [3, 0, 0]])
+    either = [weigh(edge_index, each, centrality) for each in (x, SparseMatrix.from_dense(x).a)]
+    for dense, sparse in zip(*either, strict=True):
+        torch.testing.assert_close(sparse, dense)

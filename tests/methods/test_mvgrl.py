@@ -96,6 +96,7 @@ def test_settings_the_published_ones_and_those_out_of_range(build, graph):
         published, origins = settings.merge(MVGRL.Settings, [("paper", presets.load_preset("paper", "mvgrl", dataset))])
         assert published == replace(defaults, features=settings.Features("rows"))
         assert {key for key, origin in origins.items() if origin == "default"} == {
+            "features.rank",
             "diffusion.k",
             "train.epochs",
             "train.kernels",

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from costa.errors import InputError
-from costa.nn import FeatureScaling, choose_scaling
+from costa.nn import FeatureScaling, SparseMatrix, choose_scaling
 
 X = torch.tensor([[1.0, 3.0, 0.0], [0.0, 0.0, 0.0], [2.0, -6.0, 0.0]])
 
@@ -48,6 +48,30 @@ def test_a_new_graph_is_scaled_by_what_was_learned():
 )
 def test_auto_goes_by_the_range_of_the_values(x, kind):
     assert choose_scaling(x) == kind
+
+    assert choose_scaling(SparseMatrix.from_dense(x).a) == kind
+
+
+def test_a_csr_without_a_value_is_left_alone():
+    assert choose_scaling(SparseMatrix.from_dense(torch.zeros(2, 3)).a) == "none"
+
+
+@pytest.mark.parametrize("kind", ["none", "rows", "standard"])
+def test_a_csr_gives_what_the_dense_features_give(kind):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(30, 8, generator=generator, dtype=torch.float64) + 2
+    x *= torch.rand(30, 8, generator=generator) < 0.3
+    x[4], x[:, 2], x[:, 3] = 0, 0, 5
+    sparse = SparseMatrix.from_dense(x).a
+    of_dense, of_sparse = FeatureScaling(kind, 8).double(), FeatureScaling(kind, 8).double()
+    of_dense.fit(x)
+    of_sparse.fit(sparse)
+    for name, value in of_dense.state_dict().items():
+        torch.testing.assert_close(of_sparse.state_dict()[name], value)
+    scaled = of_sparse(sparse)
+    assert isinstance(scaled, SparseMatrix)
+    assert scaled.density < 0.5
+    torch.testing.assert_close(scaled.to_dense(), of_dense(x))
 
 
 def test_an_unknown_kind_is_refused():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from costa.nn import SparseMatrix, sparse_if_faster
-from costa.nn.sparse import SPARSE_BELOW, csr, row_pointer
+from costa.nn.sparse import SPARSE_BELOW, csr, is_csr, row_pointer, scale_columns, scale_rows
 
 
 def random(*shape, seed=0):
@@ -26,6 +26,25 @@ def test_product_and_gradient():
     (gradient,) = torch.autograd.grad(a @ b, b, upstream)
     torch.testing.assert_close(gradient, x.T @ upstream)
     assert torch.autograd.gradcheck(lambda b: a @ b, b)
+
+
+def test_a_shift_is_subtracted_from_every_row():
+    x, shift, b, upstream = holes(7, 5), random(5, seed=3), random(5, 3, seed=1).requires_grad_(), random(7, 3, seed=2)
+    a, shifted = SparseMatrix.from_csr(SparseMatrix.from_dense(x).a, shift), x - shift
+    torch.testing.assert_close(a @ b, shifted @ b)
+    (gradient,) = torch.autograd.grad(a @ b, b, upstream)
+    torch.testing.assert_close(gradient, shifted.T @ upstream)
+    torch.testing.assert_close(a.to_dense(), shifted)
+    torch.testing.assert_close(a.to("cpu").to_dense(), shifted)
+
+
+def test_rows_and_columns_are_scaled_as_csr():
+    x, rows, columns = holes(7, 5), random(7, seed=4), random(5, seed=5)
+    a = SparseMatrix.from_dense(x).a
+    torch.testing.assert_close(scale_rows(a, rows).to_dense(), rows[:, None] * x)
+    torch.testing.assert_close(scale_columns(a, columns).to_dense(), x * columns)
+    assert is_csr(scale_rows(a, rows))
+    assert not is_csr(x)
 
 
 def test_both_layouts_are_csr_with_short_indices():
@@ -72,6 +91,8 @@ def test_sparse_where_its_density_says_so():
     assert isinstance(sparse_if_faster(x), SparseMatrix)
     x.view(-1)[: int(SPARSE_BELOW * 100)] = 1
     assert sparse_if_faster(x) is x
+    crowded = SparseMatrix.from_csr(SparseMatrix.from_dense(x).a, shift=torch.ones(10))
+    assert torch.equal(sparse_if_faster(crowded), x - 1)
 
 
 def test_repr():

@@ -14,7 +14,15 @@ from costa.tuning import space
 
 TRAINED = [name for name in METHODS if issubclass(get_method(name), GradientMethod)]
 NOT_SEARCHED = {
-    *("encoder.hidden", "predictor.activation", "augment.edges", "diffusion.k", "loss.negatives", "train.epochs"),
+    *(
+        "features.rank",
+        "encoder.hidden",
+        "predictor.activation",
+        "augment.edges",
+        "diffusion.k",
+        "loss.negatives",
+        "train.epochs",
+    ),
     *("sketch.k", "sketch.noise_std", "sketch.fixed", "sketch.scaling", "loss.include_self", "train.kernels"),
 }
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch_geometric.utils import degree, to_scipy_sparse_matrix, to_undirected
 
 from costa.errors import InputError
+from costa.nn.sparse import is_csr, rows_of
 
 DAMPING = 0.85
 """The share of a node's PageRank that comes from its neighbours."""
@@ -198,13 +199,18 @@ CENTRALITIES: Mapping[str, Callable[[Tensor, int], Tensor]] = {
 def weigh(edge_index: Tensor, x: Tensor, centrality: str) -> tuple[Tensor, Tensor]:
     """w_uv = (φ(u) + φ(v))/2 for each entry of `edge_index`, and w_i = Σ_u |x_ui|·φ(u) for each column of X, float64.
 
+    X is dense or CSR.
+
     Example:
         >>> star = torch.tensor([[0, 1, 0, 2], [1, 0, 2, 0]])
         >>> weigh(star, torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]), "degree")
         (tensor([1.5000, 1.5000, 1.5000, 1.5000], dtype=torch.float64), tensor([2., 2.], dtype=torch.float64))
     """
-    phi = CENTRALITIES[centrality](edge_index, len(x))
-    return phi[edge_index].mean(0), (phi.to(x.dtype) @ x.abs()).double()
+    phi = CENTRALITIES[centrality](edge_index, x.size(0))
+    edges = phi[edge_index].mean(0)
+    if is_csr(x):
+        return edges, torch.bincount(x.col_indices(), x.values().abs() * phi[rows_of(x)], x.size(1))
+    return edges, (phi.to(x.dtype) @ x.abs()).double()
 
 
 def drop_probability(weight: Tensor, rate: float) -> Tensor:

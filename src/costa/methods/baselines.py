@@ -16,9 +16,9 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.methods.base import Method
-from costa.methods.building import build_encoder
+from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import EncoderMethod
-from costa.nn import Adjacency, FeatureScaling
+from costa.nn import Adjacency, Preparation, SparseMatrix
 from costa.nn.encoders import diffuse
 
 
@@ -46,7 +46,7 @@ class UntrainedSettings:
 
 
 class Raw(Method):
-    """The features themselves: Z = X, scaled."""
+    """The features themselves: Z = X, scaled and perhaps reduced."""
 
     name = "raw"
     title = "Raw features"
@@ -54,45 +54,45 @@ class Raw(Method):
     random = False
     Settings: ClassVar[type] = RawSettings
 
-    def __init__(self, scaling: FeatureScaling) -> None:
+    def __init__(self, preparation: Preparation) -> None:
         super().__init__()
-        self.scaling = scaling
+        self.scaling, self.reduction = preparation
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Raw:
-        """The feature scaling; nothing is random."""
-        return cls(FeatureScaling(settings.features.scaling, in_features))
+        """Feature scaling and reduction; nothing is random."""
+        return cls(build_features(settings.features, in_features))
 
     def fit(self, graph: Data) -> None:
-        """Learn the feature scaling."""
-        self.scaling.fit(graph.x)
+        """Learn feature scaling and reduction."""
+        Preparation(self.scaling, self.reduction).fit(graph.x)
 
     def embed(self, graph: Data) -> Tensor:
-        """X, scaled."""
-        x: Tensor = self.scaling(graph.x)
-        return x
+        """X, scaled and perhaps reduced."""
+        x = Preparation(self.scaling, self.reduction).apply(graph.x)
+        return x.to_dense() if isinstance(x, SparseMatrix) else x
 
 
 class Diffused(Raw):
-    """Z = X, scaled, after K steps of personalised PageRank (:func:`costa.nn.encoders.diffuse`)."""
+    """Z = X, scaled and perhaps reduced, after K steps of personalised PageRank (:func:`costa.nn.encoders.diffuse`)."""
 
     name = "diffused"
     title = "Diffused features"
     paper = "a baseline: the features averaged along the edges"
     Settings = DiffusedSettings
 
-    def __init__(self, scaling: FeatureScaling, steps: int, teleport: float) -> None:
-        super().__init__(scaling)
+    def __init__(self, preparation: Preparation, steps: int, teleport: float) -> None:
+        super().__init__(preparation)
         self.steps, self.teleport = steps, teleport
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Diffused:
-        """The feature scaling, and the steps; nothing is random."""
+        """Feature scaling and reduction, and the steps; nothing is random."""
         encoder = settings.encoder
-        return cls(FeatureScaling(settings.features.scaling, in_features), encoder.steps, encoder.teleport)
+        return cls(build_features(settings.features, in_features), encoder.steps, encoder.teleport)
 
     def embed(self, graph: Data) -> Tensor:
-        """X, scaled and diffused."""
+        """X, scaled, perhaps reduced, and diffused."""
         adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
         return diffuse(super().embed(graph).float(), adjacency, self.steps, self.teleport)
 
@@ -108,5 +108,6 @@ class Untrained(EncoderMethod):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Untrained:
         """The encoder with random weights."""
-        encoder = build_encoder(settings.encoder, in_features, generator)
-        return cls(encoder, FeatureScaling(settings.features.scaling, in_features))
+        preparation = build_features(settings.features, in_features)
+        encoder = build_encoder(settings.encoder, preparation.out_features, generator)
+        return cls(encoder, preparation)

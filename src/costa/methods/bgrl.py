@@ -30,9 +30,9 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.building import build_encoder
+from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import TwoViews
-from costa.nn import GCN, FeatureScaling, ProjectionHead, bootstrap_loss
+from costa.nn import GCN, Preparation, ProjectionHead, bootstrap_loss
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class BGRL(TwoViews):
         encoder: f_θ, see :class:`costa.nn.GCN`.
         target: f_φ, of the same shape. Its weights become buffers: part of the state, but not of the optimiser.
         predictor: p_θ, see :class:`costa.nn.ProjectionHead`.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view.
         decay: τ₀.
         epochs: T; from then on the target stays as it is.
@@ -78,13 +78,13 @@ class BGRL(TwoViews):
         encoder: GCN,
         target: GCN,
         predictor: nn.Module,
-        scaling: FeatureScaling,
+        preparation: Preparation,
         augment: settings.Augment,
         *,
         decay: float,
         epochs: int,
     ) -> None:
-        super().__init__(encoder, scaling, augment)
+        super().__init__(encoder, preparation, augment)
         self.predictor = predictor
         self.target = _as_buffers(target)
         self.decay = decay
@@ -95,14 +95,15 @@ class BGRL(TwoViews):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> BGRL:
         """BGRL from its settings."""
-        encoder = build_encoder(settings.encoder, in_features, generator)
+        preparation = build_features(settings.features, in_features)
+        encoder = build_encoder(settings.encoder, preparation.out_features, generator)
         width, activation = settings.predictor.width, settings.predictor.activation
         predictor = ProjectionHead(encoder.out_features, width, activation, generator)
         return cls(
             encoder,
-            build_encoder(settings.encoder, in_features, generator),
+            build_encoder(settings.encoder, preparation.out_features, generator),
             predictor,
-            FeatureScaling(settings.features.scaling, in_features),
+            preparation,
             settings.augment,
             decay=settings.target.decay,
             epochs=settings.train.epochs,

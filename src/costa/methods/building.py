@@ -1,4 +1,4 @@
-"""Encoders, heads and sketches from their settings."""
+"""Feature scaling and reduction, encoders, heads and sketches from their settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from costa import settings
 from costa.augment.registry import make_sketch
 from costa.augment.sketches import Sketch
 from costa.errors import InputError
-from costa.nn import GCN, ProjectionHead
+from costa.nn import GCN, FeatureReduction, FeatureScaling, Preparation, ProjectionHead
+
+
+def build_features(features: settings.Features, in_features: int) -> Preparation:
+    """What is done to X before the encoder, which reads ``out_features`` columns."""
+    return Preparation(FeatureScaling(features.scaling, in_features), FeatureReduction(features.rank, in_features))
 
 
 def build_encoder(

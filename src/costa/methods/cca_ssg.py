@@ -26,9 +26,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.building import build_encoder
+from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import TwoViews
-from costa.nn import GCN, FeatureScaling, cca_loss
+from costa.nn import GCN, Preparation, cca_loss
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CCASSG(TwoViews):
 
     Args:
         encoder: f, see :class:`costa.nn.GCN`.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view.
         weight: λ.
     """
@@ -58,16 +58,16 @@ class CCASSG(TwoViews):
     year = 2021
     Settings = CCASSGSettings
 
-    def __init__(self, encoder: GCN, scaling: FeatureScaling, augment: settings.Augment, weight: float) -> None:
-        super().__init__(encoder, scaling, augment)
+    def __init__(self, encoder: GCN, preparation: Preparation, augment: settings.Augment, weight: float) -> None:
+        super().__init__(encoder, preparation, augment)
         self.weight = weight
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> CCASSG:
         """CCA-SSG from its settings."""
-        encoder = build_encoder(settings.encoder, in_features, generator, linear=True)
-        scaling = FeatureScaling(settings.features.scaling, in_features)
-        return cls(encoder, scaling, settings.augment, settings.loss.weight)
+        preparation = build_features(settings.features, in_features)
+        encoder = build_encoder(settings.encoder, preparation.out_features, generator, linear=True)
+        return cls(encoder, preparation, settings.augment, settings.loss.weight)
 
     def loss(self, graph: Data) -> Tensor:
         """‖Z̃₁ − Z̃₂‖² + λ (‖Z̃₁ᵀZ̃₁ − I‖² + ‖Z̃₂ᵀZ̃₂ − I‖²) of two fresh views."""

@@ -25,11 +25,12 @@ from costa.augment.sketches import Sketch
 from costa.errors import InputError
 from costa.methods.building import (
     build_encoder,
+    build_features,
     build_head,
     build_sketch,  # exported for costa.report.facts
 )
 from costa.methods.encoding import Augmenting
-from costa.nn import GCN, FeatureScaling, both_views_loss, cross_view_loss, self_contrast_loss
+from costa.nn import GCN, Preparation, both_views_loss, cross_view_loss, self_contrast_loss
 
 MOST_ROWS = 4096
 """The largest k chosen automatically: P has k·n entries, and there are k² similarities. A user may set more."""
@@ -79,7 +80,7 @@ class Costa(Augmenting):
         encoder: f, see :class:`costa.nn.GCN`.
         head: θ, see :class:`costa.nn.ProjectionHead`; ``nn.Identity()`` for none.
         sketch: P and E, see :mod:`costa.augment.sketches`.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view.
         loss: The contrast and τ.
         plain: Write out all similarities: with a ``stored`` sketch, the reference for the fast form.
@@ -93,13 +94,13 @@ class Costa(Augmenting):
         encoder: GCN,
         head: nn.Module,
         sketch: Sketch,
-        scaling: FeatureScaling,
+        preparation: Preparation,
         augment: settings.Augment,
         loss: settings.Loss,
         *,
         plain: bool = False,
     ) -> None:
-        super().__init__(encoder, scaling, augment)
+        super().__init__(encoder, preparation, augment)
         if self.views == 2 and loss.kind == "self":
             raise InputError("loss.kind = self contrasts one view with itself; with two views choose cross or both.")
         if self.views == 1 and max(len(augment.edge_rate), len(augment.mask_rate)) > 1:
@@ -110,12 +111,12 @@ class Costa(Augmenting):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Costa:
         """COSTA from its settings."""
-        encoder = build_encoder(settings.encoder, in_features, generator)
+        preparation = build_features(settings.features, in_features)
+        encoder = build_encoder(settings.encoder, preparation.out_features, generator)
         head = build_head(settings.head, encoder.out_features, generator)
         plain = settings.train.kernels == "plain"
         sketch = build_sketch(settings.sketch, stored=plain)
-        scaling = FeatureScaling(settings.features.scaling, in_features)
-        return cls(encoder, head, sketch, scaling, settings.augment, settings.loss, plain=plain)
+        return cls(encoder, head, sketch, preparation, settings.augment, settings.loss, plain=plain)
 
     @classmethod
     def choose(cls, graph: Data) -> dict[str, Any]:

@@ -26,8 +26,9 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.methods.base import GradientMethod
+from costa.methods.building import build_features
 from costa.methods.encoding import EncoderMethod
-from costa.nn import GCN, FeatureScaling, discrimination_loss
+from costa.nn import GCN, Preparation, discrimination_loss
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class DGI(EncoderMethod, GradientMethod):
     Args:
         encoder: f, see :class:`costa.nn.GCN`.
         discriminator: D.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
     """
 
     name = "dgi"
@@ -72,17 +73,19 @@ class DGI(EncoderMethod, GradientMethod):
     year = 2019
     Settings = DGISettings
 
-    def __init__(self, encoder: GCN, discriminator: Discriminator, scaling: FeatureScaling) -> None:
-        super().__init__(encoder, scaling)
+    def __init__(self, encoder: GCN, discriminator: Discriminator, preparation: Preparation) -> None:
+        super().__init__(encoder, preparation)
         self.discriminator = discriminator
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> DGI:
         """DGI from its settings."""
         layer = settings.encoder
-        encoder = GCN(in_features, (layer.width,), activation=layer.activation, norm=layer.norm, generator=generator)
+        preparation = build_features(settings.features, in_features)
+        width = preparation.out_features
+        encoder = GCN(width, (layer.width,), activation=layer.activation, norm=layer.norm, generator=generator)
         discriminator = Discriminator(encoder.out_features, generator)
-        return cls(encoder, discriminator, FeatureScaling(settings.features.scaling, in_features))
+        return cls(encoder, discriminator, preparation)
 
     @property
     def capturable(self) -> bool:

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from costa import settings
 from costa.augment.topology import drop_probability, edge_ids, keep_mask, mask_attributes, permute_edges, weigh
 from costa.methods.base import GradientMethod, Method
-from costa.nn import GCN, Adjacency, FeatureScaling, SparseMatrix, sparse_if_faster
+from costa.nn import GCN, Adjacency, Features, Preparation, SparseMatrix, sparse_if_faster
 
 Rate = float | Tensor | None
 """The probability of dropping, one for all or one for each; None: nothing is dropped."""
@@ -26,7 +26,7 @@ class Inputs:
     the product has more non-zeros than X and Â together (Cora: 181,116 against 62,480), and two products are faster.
     """
 
-    x: Tensor | SparseMatrix
+    x: Features
     mixed: Tensor | None
     layout: Adjacency
     adjacency: SparseMatrix
@@ -35,16 +35,16 @@ class Inputs:
     edge_ids: Tensor
 
     @classmethod
-    def of(cls, graph: Data, scaling: FeatureScaling, device: torch.device, *, alone: bool = False) -> Inputs:
-        """Scale X, make it sparse if that is faster, and only then move it to the device; lay out Â.
+    def of(cls, graph: Data, x: Features, *, alone: bool = False) -> Inputs:
+        """Lay out Â beside the prepared features, on their device.
 
         Layers that look at each node ``alone`` do not need Â times X.
         """
+        device = x.device
         edge_index = graph.edge_index.to(device)
         edge_weight = graph.edge_weight.to(device) if graph.get("edge_weight") is not None else None
         layout = Adjacency(edge_index, graph.num_nodes, edge_weight)
         adjacency = layout.normalized()
-        x = sparse_if_faster(scaling(graph.x.float())).to(device)
         return cls(
             x=x,
             mixed=adjacency @ x if isinstance(x, Tensor) and not alone else None,
@@ -57,14 +57,14 @@ class Inputs:
 
 
 class EncoderMethod(Method):
-    """A method whose vectors are the output of one encoder: feature scaling, then the GCN."""
+    """A method whose vectors are the output of one encoder: feature scaling and reduction, then the GCN."""
 
-    def __init__(self, encoder: GCN, scaling: FeatureScaling) -> None:
+    def __init__(self, encoder: GCN, preparation: Preparation) -> None:
         super().__init__()
         self.encoder = encoder
-        self.scaling = scaling
+        self.scaling, self.reduction = preparation
         self._prepared: tuple[Data, Inputs] | None = None
-        self._shared: tuple[Data, Inputs] | None = None
+        self._shared: tuple[Data, Inputs, Preparation] | None = None
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
@@ -78,16 +78,27 @@ class EncoderMethod(Method):
             unused["head.activation"] = "head.width = 0 leaves out the head"
         return unused
 
+    @property
+    def preparation(self) -> Preparation:
+        """Feature scaling and reduction."""
+        return Preparation(self.scaling, self.reduction)
+
     def share(self, other: Method) -> None:
         """Let the next :meth:`prepare` take over the inputs that another seed of the method has prepared."""
         assert isinstance(other, EncoderMethod)
-        self._shared = other._prepared
+        self._shared = None if other._prepared is None else (*other._prepared, other.preparation)
 
     def prepare(self, graph: Data) -> None:
-        """Learn the feature scaling, and lay out the graph unless another seed has."""
-        self.scaling.fit(graph.x)
+        """Learn feature scaling and reduction, and lay out the graph, unless another seed has."""
         shared, self._shared = self._shared, None
-        self._prepared = shared if shared is not None and shared[0] is graph else (graph, self._read(graph))
+        if shared is not None and shared[0] is graph:
+            _, inputs, preparation = shared
+            self.scaling.load_state_dict(preparation.scaling.state_dict())
+            self.reduction.load_state_dict(preparation.reduction.state_dict())
+        else:
+            self.preparation.fit(graph.x.float())
+            inputs = self._read(graph)
+        self._prepared = graph, inputs
 
     def forget(self) -> None:
         """Release the prepared inputs."""
@@ -100,8 +111,12 @@ class EncoderMethod(Method):
         return self._read(graph)
 
     def _read(self, graph: Data) -> Inputs:
-        device = next(self.encoder.parameters()).device
-        return Inputs.of(graph, self.scaling, device, alone=self.encoder.alone)
+        return Inputs.of(graph, self.features(graph), alone=self.encoder.alone)
+
+    def features(self, graph: Data) -> Features:
+        """X of a graph, scaled and reduced; sparse if that is faster, and only then on the encoder's device."""
+        x = self.preparation.apply(graph.x.float())
+        return sparse_if_faster(x).to(next(self.encoder.parameters()).device)
 
     @torch.no_grad()
     def embed(self, graph: Data) -> Tensor:
@@ -127,12 +142,12 @@ class Augmenting(EncoderMethod, GradientMethod):
 
     Args:
         encoder: f, see :class:`costa.nn.GCN`.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view, and the centrality that weights them.
     """
 
-    def __init__(self, encoder: GCN, scaling: FeatureScaling, augment: settings.Augment) -> None:
-        super().__init__(encoder, scaling)
+    def __init__(self, encoder: GCN, preparation: Preparation, augment: settings.Augment) -> None:
+        super().__init__(encoder, preparation)
         self.augment = augment
         self._rates = self._plain_rates()
 
@@ -147,11 +162,13 @@ class Augmenting(EncoderMethod, GradientMethod):
         return unused
 
     def prepare(self, graph: Data) -> None:
-        """Also compute drop probabilities from centrality, with the graph's X before scaling."""
+        """Also compute drop probabilities from centrality, with the graph's X before scaling, or reduced."""
         super().prepare(graph)
         if self.augment.centrality == "none":
             return
-        edges, attributes = weigh(graph.edge_index, graph.x, self.augment.centrality)
+        x = self.preparation.apply(graph.x.float()) if self.reduction.reduces else graph.x
+        assert isinstance(x, Tensor)  # what is reduced is dense
+        edges, attributes = weigh(graph.edge_index, x, self.augment.centrality)
         device = next(self.encoder.parameters()).device
 
         def probability(weight: Tensor, rate: float) -> Rate:

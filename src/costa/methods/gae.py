@@ -35,9 +35,9 @@ from costa import settings
 from costa.augment.topology import edges_once
 from costa.errors import InputError
 from costa.methods.base import GradientMethod
-from costa.methods.building import build_encoder
+from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import EncoderMethod
-from costa.nn import GCN, FeatureScaling, discrimination_loss, kl_to_standard_normal
+from costa.nn import GCN, Preparation, discrimination_loss, kl_to_standard_normal
 
 MOST_LOG_SIGMA = 10.0
 
@@ -56,7 +56,7 @@ class GAE(EncoderMethod, GradientMethod):
 
     Args:
         encoder: GCN, see :class:`costa.nn.GCN`; its last layer is linear.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
     """
 
     name = "gae"
@@ -71,8 +71,8 @@ class GAE(EncoderMethod, GradientMethod):
     edges: Tensor
     """The edges to reconstruct: 2 × m, each undirected edge once."""
 
-    def __init__(self, encoder: GCN, scaling: FeatureScaling) -> None:
-        super().__init__(encoder, scaling)
+    def __init__(self, encoder: GCN, preparation: Preparation) -> None:
+        super().__init__(encoder, preparation)
         self.edges = torch.empty(2, 0, dtype=torch.int64)
 
     @classmethod
@@ -81,8 +81,9 @@ class GAE(EncoderMethod, GradientMethod):
         one = settings.encoder
         # the last layer has separate columns for each output
         all_outputs = replace(one, hidden=one.hidden or one.width, width=cls.outputs * one.width)
-        encoder = build_encoder(all_outputs, in_features, generator, linear=True)
-        return cls(encoder, FeatureScaling(settings.features.scaling, in_features))
+        preparation = build_features(settings.features, in_features)
+        encoder = build_encoder(all_outputs, preparation.out_features, generator, linear=True)
+        return cls(encoder, preparation)
 
     @property
     def capturable(self) -> bool:
@@ -120,7 +121,7 @@ class VGAE(GAE):
 
     Args:
         encoder: Both GCNs as one, see :class:`costa.nn.GCN`; its last layer is linear and twice as wide as the vectors.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
     """
 
     name = "vgae"

@@ -27,9 +27,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.building import build_encoder
+from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import TwoViews
-from costa.nn import FeatureScaling, barlow_twins_loss
+from costa.nn import barlow_twins_loss
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ class GraphBarlowTwins(TwoViews):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> GraphBarlowTwins:
         """Graph Barlow Twins from its settings."""
-        encoder = build_encoder(settings.encoder, in_features, generator, linear=True)
-        return cls(encoder, FeatureScaling(settings.features.scaling, in_features), settings.augment)
+        preparation = build_features(settings.features, in_features)
+        encoder = build_encoder(settings.encoder, preparation.out_features, generator, linear=True)
+        return cls(encoder, preparation, settings.augment)
 
     def loss(self, graph: Data) -> Tensor:
         """Σᵢ (1 − Cᵢᵢ)² + (1/d) Σ_{i≠j} Cᵢⱼ² of two fresh views."""

@@ -40,8 +40,9 @@ from costa import settings
 from costa.augment.topology import edges_once
 from costa.errors import InputError
 from costa.methods.base import GradientMethod
+from costa.methods.building import build_features
 from costa.methods.encoding import EncoderMethod
-from costa.nn import GCN, FeatureScaling, SparseMatrix, discrimination_loss
+from costa.nn import GCN, Preparation, SparseMatrix, discrimination_loss
 from costa.nn.encoders import ACTIVATIONS
 
 
@@ -100,7 +101,7 @@ class GMI(EncoderMethod, GradientMethod):
         activation: σ of the neighbours' mean.
         of_features: D for X.
         of_neighbours: D for Q.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
         information: α, β, γ and k.
     """
 
@@ -116,10 +117,10 @@ class GMI(EncoderMethod, GradientMethod):
         activation: nn.Module,
         of_features: Discriminator,
         of_neighbours: Discriminator,
-        scaling: FeatureScaling,
+        preparation: Preparation,
         information: settings.Information,
     ) -> None:
-        super().__init__(encoder, scaling)
+        super().__init__(encoder, preparation)
         self.activation = activation
         self.of_features = of_features
         self.of_neighbours = of_neighbours
@@ -129,14 +130,15 @@ class GMI(EncoderMethod, GradientMethod):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> GMI:
         """GMI from its settings."""
+        preparation = build_features(settings.features, in_features)
         encoder = settings.encoder
         widths, activation = (encoder.width,) * encoder.layers, encoder.activation
         return cls(
-            GCN(in_features, widths, activation=activation, norm=encoder.norm, generator=generator),
+            GCN(preparation.out_features, widths, activation=activation, norm=encoder.norm, generator=generator),
             ACTIVATIONS[activation](),
-            Discriminator(in_features, encoder.width, generator),
+            Discriminator(preparation.out_features, encoder.width, generator),
             Discriminator(encoder.width, encoder.width, generator),
-            FeatureScaling(settings.features.scaling, in_features),
+            preparation,
             settings.loss,
         )
 

@@ -27,9 +27,9 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.building import build_encoder, build_head
+from costa.methods.building import build_encoder, build_features, build_head
 from costa.methods.encoding import TwoViews
-from costa.nn import GCN, FeatureScaling, both_views_loss
+from costa.nn import GCN, Preparation, both_views_loss
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class GRACE(TwoViews):
     Args:
         encoder: f, see :class:`costa.nn.GCN`.
         head: g, see :class:`costa.nn.ProjectionHead`; ``nn.Identity()`` for none.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view.
         tau: τ.
         plain: Write out the similarities: the reference for the fast form.
@@ -68,13 +68,13 @@ class GRACE(TwoViews):
         self,
         encoder: GCN,
         head: nn.Module,
-        scaling: FeatureScaling,
+        preparation: Preparation,
         augment: settings.Augment,
         tau: float,
         *,
         plain: bool = False,
     ) -> None:
-        super().__init__(encoder, scaling, augment)
+        super().__init__(encoder, preparation, augment)
         self.head = head
         self.tau = tau
         self.plain = plain
@@ -82,11 +82,11 @@ class GRACE(TwoViews):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> GRACE:
         """The method from its settings."""
-        encoder = build_encoder(settings.encoder, in_features, generator)
+        preparation = build_features(settings.features, in_features)
+        encoder = build_encoder(settings.encoder, preparation.out_features, generator)
         head = build_head(settings.head, encoder.out_features, generator)
-        scaling = FeatureScaling(settings.features.scaling, in_features)
         plain = settings.train.kernels == "plain"
-        return cls(encoder, head, scaling, settings.augment, settings.loss.tau, plain=plain)
+        return cls(encoder, head, preparation, settings.augment, settings.loss.tau, plain=plain)
 
     def loss(self, graph: Data) -> Tensor:
         """L of two fresh views."""

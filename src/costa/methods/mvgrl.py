@@ -36,9 +36,10 @@ from costa import settings
 from costa.errors import InputError
 from costa.graphs.diffusion import top_ppr
 from costa.methods.base import GradientMethod
+from costa.methods.building import build_features
 from costa.methods.dgi import Discriminator
 from costa.methods.encoding import EncoderMethod, Inputs
-from costa.nn import GCN, FeatureScaling, SparseMatrix, discrimination_loss
+from costa.nn import GCN, Preparation, SparseMatrix, discrimination_loss
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class MVGRL(EncoderMethod, GradientMethod):
         encoder: f_a, see :class:`costa.nn.GCN`.
         diffusion_encoder: f_b.
         discriminator: D.
-        scaling: Feature scaling.
+        preparation: Feature scaling and reduction.
         diffusion: α, and the number of entries kept in each row of S.
     """
 
@@ -84,10 +85,10 @@ class MVGRL(EncoderMethod, GradientMethod):
         encoder: GCN,
         diffusion_encoder: GCN,
         discriminator: Discriminator,
-        scaling: FeatureScaling,
+        preparation: Preparation,
         diffusion: settings.Diffusion,
     ) -> None:
-        super().__init__(encoder, scaling)
+        super().__init__(encoder, preparation)
         self.diffusion_encoder = diffusion_encoder
         self.discriminator = discriminator
         self.diffusion = diffusion
@@ -95,14 +96,15 @@ class MVGRL(EncoderMethod, GradientMethod):
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> MVGRL:
         """MVGRL from its settings."""
+        preparation = build_features(settings.features, in_features)
+        width = preparation.out_features
         layer = settings.encoder
         encoder, diffusion_encoder = (
-            GCN(in_features, (layer.width,), activation=layer.activation, norm=layer.norm, generator=generator)
+            GCN(width, (layer.width,), activation=layer.activation, norm=layer.norm, generator=generator)
             for _ in range(2)
         )
         discriminator = Discriminator(layer.width, generator)
-        scaling = FeatureScaling(settings.features.scaling, in_features)
-        return cls(encoder, diffusion_encoder, discriminator, scaling, settings.diffusion)
+        return cls(encoder, diffusion_encoder, discriminator, preparation, settings.diffusion)
 
     @property
     def capturable(self) -> bool:

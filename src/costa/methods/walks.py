@@ -34,7 +34,8 @@ from costa import settings
 from costa.errors import InputError
 from costa.graphs.walks import RandomWalks
 from costa.methods.base import Method
-from costa.nn import FeatureScaling
+from costa.methods.building import build_features
+from costa.nn import Preparation, SparseMatrix
 
 NEGATIVES = 5
 
@@ -137,7 +138,7 @@ class Node2Vec(DeepWalk):
 
 
 class DeepWalkX(DeepWalk):
-    """DeepWalk's vectors concatenated with the scaled features: Z = [H/‖H‖, X/‖X‖], row by row.
+    """DeepWalk's vectors concatenated with the features, scaled and perhaps reduced: Z = [H/‖H‖, X/‖X‖], row by row.
 
     Scaled to length one, both parts count the same; otherwise the part with the longer rows would drown the other.
     """
@@ -146,15 +147,14 @@ class DeepWalkX(DeepWalk):
     title = "DeepWalk with features"
     Settings = DeepWalkXSettings
 
-    def __init__(self, walks: settings.Walks, seed: int, scaling: FeatureScaling) -> None:
+    def __init__(self, walks: settings.Walks, seed: int, preparation: Preparation) -> None:
         super().__init__(walks, seed)
-        self.scaling = scaling
+        self.scaling, self.reduction = preparation
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> DeepWalkX:
-        """As DeepWalk, with the feature scaling."""
-        scaling = FeatureScaling(settings.features.scaling, in_features)
-        return cls(settings.walks, _draw_seed(generator), scaling)
+        """As DeepWalk, with feature scaling and reduction."""
+        return cls(settings.walks, _draw_seed(generator), build_features(settings.features, in_features))
 
     @classmethod
     def choose(cls, graph: Data) -> dict[str, Any]:
@@ -162,14 +162,15 @@ class DeepWalkX(DeepWalk):
         return Method.choose(graph)
 
     def fit(self, graph: Data) -> None:
-        """Learn the feature scaling and the vectors."""
-        self.scaling.fit(graph.x)
+        """Learn feature scaling, reduction and the vectors."""
+        Preparation(self.scaling, self.reduction).fit(graph.x)
         super().fit(graph)
 
     def embed(self, graph: Data) -> Tensor:
         """[H/‖H‖, X/‖X‖], on the features' device."""
         h = super().embed(graph).to(graph.x.device)
-        return torch.cat([F.normalize(h), F.normalize(self.scaling(graph.x))], dim=1)
+        x = Preparation(self.scaling, self.reduction).apply(graph.x)
+        return torch.cat([F.normalize(h), F.normalize(x.to_dense() if isinstance(x, SparseMatrix) else x)], dim=1)
 
 
 def skip_gram(corpus: Iterable[list[int]], n: int, walks: settings.Walks, seed: int) -> np.ndarray:

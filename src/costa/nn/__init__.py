@@ -11,13 +11,18 @@ from costa.nn.losses import (
     discrimination_loss,
     kl_to_standard_normal,
 )
+from costa.nn.preparation import Preparation
+from costa.nn.reduction import FeatureReduction
 from costa.nn.scaling import FeatureScaling, choose_scaling
-from costa.nn.sparse import SparseMatrix, sparse_if_faster
+from costa.nn.sparse import Features, SparseMatrix, sparse_if_faster
 
 __all__ = [
     "GCN",
     "Adjacency",
+    "FeatureReduction",
     "FeatureScaling",
+    "Features",
+    "Preparation",
     "ProjectionHead",
     "SparseMatrix",
     "barlow_twins_loss",

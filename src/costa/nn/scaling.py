@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from costa.errors import InputError
+from costa.nn.sparse import Features, SparseMatrix, is_csr, rows_of, scale_columns, scale_rows
 
 
 class FeatureScaling(nn.Module):
@@ -30,21 +31,46 @@ class FeatureScaling(nn.Module):
     def fit(self, x: Tensor) -> None:
         """Learn the columns' mean and standard deviation; a constant column is only centred."""
         if self.kind == "standard":
-            std, mean = torch.std_mean(x, dim=0, correction=0)
+            std, mean = _std_mean_of_columns(x) if is_csr(x) else torch.std_mean(x, dim=0, correction=0)
             self.mean.copy_(mean)
             self.std.copy_(torch.where(std > 0, std, 1))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """The scaled features, on the device of ``x``: a graph may be on the CPU while the model is on a GPU."""
+    def forward(self, x: Tensor) -> Features:
+        """The scaled features, on the device of ``x``: a graph may be on the CPU while the model is on a GPU.
+
+        A dense X gives a dense tensor. A CSR tensor gives a :class:`SparseMatrix`, which centres its columns
+        implicitly if they are standardised.
+        """
+        if is_csr(x):
+            return self._sparse(x)
         if self.kind == "rows":
             return x / x.abs().sum(1, keepdim=True).clamp(min=torch.finfo(x.dtype).tiny)
         if self.kind == "standard":
             return (x - self.mean.to(x.device)) / self.std.to(x.device)
         return x
 
+    def _sparse(self, x: Tensor) -> SparseMatrix:
+        if self.kind == "rows":
+            total = x.values().new_zeros(x.size(0)).index_add_(0, rows_of(x), x.values().abs())
+            return SparseMatrix.from_csr(scale_rows(x, 1 / total.clamp(min=torch.finfo(x.dtype).tiny)))
+        if self.kind == "standard":
+            mean, std = self.mean.to(x.device), self.std.to(x.device)
+            return SparseMatrix.from_csr(scale_columns(x, 1 / std), shift=mean / std)
+        return SparseMatrix.from_csr(x)
+
     def extra_repr(self) -> str:
         """The kind."""
         return repr(self.kind)
+
+
+def _std_mean_of_columns(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Of a CSR tensor, in float64; each value that is not stored is 0, and μ away from the mean."""
+    n, m = x.shape
+    column, values = x.col_indices(), x.values().double()
+    mean = torch.bincount(column, values, m) / n
+    stored = torch.bincount(column, (values - mean[column]).square(), m)
+    absent = n - torch.bincount(column, minlength=m)
+    return ((stored + absent * mean.square()) / n).sqrt(), mean
 
 
 def choose_scaling(x: Tensor) -> str:
@@ -58,7 +84,12 @@ def choose_scaling(x: Tensor) -> str:
     >>> choose_scaling(torch.tensor([[0., 1.], [1., 0.]])), choose_scaling(torch.tensor([[-3., 10.]]))
     ('none', 'standard')
     """
-    low, high = float(x.min()), float(x.max())
+    low, high, entries = 0.0, 0.0, x.numel()
+    values = x.values() if is_csr(x) else x
+    if values.numel():
+        low, high = float(values.min()), float(values.max())
+    if values.numel() < entries:
+        low, high = min(low, 0.0), max(high, 0.0)
     if low >= 0 and high <= 1:
         return "none"
-    return "rows" if low >= 0 and 2 * int(x.count_nonzero()) < x.numel() else "standard"
+    return "rows" if low >= 0 and 2 * int(values.count_nonzero()) < entries else "standard"

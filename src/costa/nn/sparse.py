@@ -1,13 +1,16 @@
 """Constant sparse matrices that multiply dense ones, with the gradient as another sparse product.
 
 For a constant A: forward A·B, backward Aᵀ·G. PyTorch would transpose (or densify) A in every backward pass; here Aᵀ is
-stored too.
+stored too. Centred columns, A − 1·sᵀ, stay sparse too: forward A·B − 1·(sᵀB), backward Aᵀ·G − s·(1ᵀG).
+
+A graph's ``x`` is a dense tensor or a CSR tensor (``torch.sparse_csr``). What multiplies a weight is a dense tensor or
+a :class:`SparseMatrix`, :data:`Features`; a CSR tensor becomes one in :class:`costa.nn.FeatureScaling`.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
@@ -29,19 +32,49 @@ def csr(crow: Tensor, col: Tensor, values: Tensor, size: tuple[int, int]) -> Ten
         return torch.sparse_csr_tensor(crow, col, values, size, check_invariants=False)
 
 
+def is_csr(x: object) -> TypeGuard[Tensor]:
+    """Whether it is a CSR tensor."""
+    return isinstance(x, Tensor) and x.layout == torch.sparse_csr
+
+
+def rows_of(a: Tensor) -> Tensor:
+    """The row of every stored value of a CSR tensor."""
+    return torch.repeat_interleave(a.crow_indices().diff())
+
+
+def scale_rows(a: Tensor, factor: Tensor) -> Tensor:
+    """diag(factor)·A of a CSR tensor, as CSR."""
+    return _with_values(a, a.values() * factor[rows_of(a)])
+
+
+def scale_columns(a: Tensor, factor: Tensor) -> Tensor:
+    """A·diag(factor) of a CSR tensor, as CSR."""
+    return _with_values(a, a.values() * factor[a.col_indices()])
+
+
+def _with_values(a: Tensor, values: Tensor) -> Tensor:
+    return csr(a.crow_indices(), a.col_indices(), values, (a.size(0), a.size(1)))
+
+
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, a: Tensor, a_t: Tensor, b: Tensor) -> Tensor:
-        ctx.a_t = a_t
-        return a @ b
+    def forward(ctx: Any, matrix: SparseMatrix, b: Tensor) -> Tensor:
+        ctx.matrix = matrix
+        product = matrix.a @ b
+        return product if matrix.shift is None else product.sub_(matrix.shift[None] @ b)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, ctx.a_t @ grads[0]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.matrix.transposed_product(grads[0])
 
 
 class SparseMatrix:
-    """A constant n × m matrix A and its transpose, both CSR: ``a @ b`` with gradient Aᵀ·G.
+    """A constant n × m matrix A − 1·sᵀ, with A and its transpose as CSR: ``a @ b`` with its gradient.
+
+    Args:
+        a: A.
+        a_t: Aᵀ.
+        shift: s, what is subtracted from each column, m numbers; None for nothing.
 
     >>> a = SparseMatrix.from_dense(torch.tensor([[0., 2.], [1., 0.], [0., 0.]]))
     >>> b = torch.ones(2, 1, requires_grad=True)
@@ -50,8 +83,8 @@ class SparseMatrix:
     [1.0, 2.0]
     """
 
-    def __init__(self, a: Tensor, a_t: Tensor) -> None:
-        self.a, self.a_t = a, a_t
+    def __init__(self, a: Tensor, a_t: Tensor, shift: Tensor | None = None) -> None:
+        self.a, self.a_t, self.shift = a, a_t, shift
 
     @classmethod
     def from_dense(cls, x: Tensor) -> SparseMatrix:
@@ -64,22 +97,54 @@ class SparseMatrix:
         """From coordinates in any order, without duplicates."""
         order = torch.argsort(row * size[1] + col)
         row, col, values = row[order], col[order], values[order]
-        back = torch.argsort(col * size[0] + row)
-        a = csr(row_pointer(row, size[0]), col, values, size)
-        a_t = csr(row_pointer(col[back], size[1]), row[back], values[back], (size[1], size[0]))
-        return cls(a, a_t)
+        return cls.from_csr(csr(row_pointer(row, size[0]), col, values, size))
+
+    @classmethod
+    def from_csr(cls, a: Tensor, shift: Tensor | None = None) -> SparseMatrix:
+        """From a CSR tensor, without duplicates in a row, and the shift."""
+        n, m = a.shape
+        col = a.col_indices()
+        back = torch.argsort(col, stable=True)  # the rows of each column stay in order
+        a_t = csr(row_pointer(col[back], m), rows_of(a)[back], a.values()[back], (m, n))
+        return cls(csr(a.crow_indices(), col, a.values(), (n, m)), a_t, shift)
 
     @property
     def shape(self) -> torch.Size:
         """(n, m)."""
         return self.a.shape
 
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self.a.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of its values."""
+        return self.a.dtype
+
+    @property
+    def density(self) -> float:
+        """The share of A's entries that are stored."""
+        return self.a.values().numel() / max(1, self.a.numel())
+
     def to(self, device: torch.device | str) -> SparseMatrix:
         """The same matrix on another device."""
-        return SparseMatrix(self.a.to(device), self.a_t.to(device))
+        shift = None if self.shift is None else self.shift.to(device)
+        return SparseMatrix(self.a.to(device), self.a_t.to(device), shift)
+
+    def to_dense(self) -> Tensor:
+        """The matrix written out, the shift included."""
+        dense = self.a.to_dense()
+        return dense if self.shift is None else dense.sub_(self.shift)
+
+    def transposed_product(self, g: Tensor) -> Tensor:
+        """AᵀG − s·(1ᵀG)."""
+        product = self.a_t @ g
+        return product if self.shift is None else product.sub_(torch.outer(self.shift, g.sum(0)))
 
     def __matmul__(self, b: Tensor) -> Tensor:
-        product: Tensor = _Product.apply(self.a, self.a_t, b)
+        product: Tensor = _Product.apply(self, b)
         return product
 
     def __repr__(self) -> str:
@@ -92,6 +157,12 @@ def row_pointer(row: Tensor, n: int) -> Tensor:
     return torch.cat([row.new_zeros(1), torch.bincount(row, minlength=n).cumsum(0)])
 
 
-def sparse_if_faster(x: Tensor) -> Tensor | SparseMatrix:
-    """``x``, as CSR if it is sparse enough for faster products."""
+Features = Tensor | SparseMatrix
+"""A dense X or a sparse one: both take ``x @ weight``, ``x.shape``, ``x.device`` and ``x.to``."""
+
+
+def sparse_if_faster(x: Features) -> Features:
+    """``x`` as CSR if it is sparse enough for faster products, else dense."""
+    if isinstance(x, SparseMatrix):
+        return x if x.density < SPARSE_BELOW else x.to_dense()
     return SparseMatrix.from_dense(x) if int(x.count_nonzero()) < SPARSE_BELOW * x.numel() else x

@@ -15,9 +15,16 @@ def _require(ok: bool, key: str, value: object, rule: str) -> None:
 
 @dataclass(frozen=True)
 class Features:
-    """What is done to the node features before the encoder sees them."""
+    """What is done to the node features before the encoder sees them.
+
+    After scaling, X is reduced to ``rank`` columns by a randomised SVD if it has more; 0 never reduces.
+    """
 
     scaling: Literal["auto", "none", "rows", "standard"] = "auto"
+    rank: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.rank >= 0, "features.rank", self.rank, "at least 1, or 0 to keep every column")
 
 
 @dataclass(frozen=True)

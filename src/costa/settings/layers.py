@@ -23,7 +23,7 @@ def flatten(settings: Any) -> dict[str, Any]:
 
     >>> from costa.settings import Features
     >>> flatten(dataclasses.make_dataclass("Raw", [("features", Features, Features())], frozen=True)())
-    {'features.scaling': 'auto'}
+    {'features.scaling': 'auto', 'features.rank': 0}
     """
     return {
         f"{group.name}.{item.name}": getattr(getattr(settings, group.name), item.name)
@@ -71,7 +71,7 @@ def merge(cls: type[S], layers: Iterable[Layer]) -> tuple[S, dict[str, str]]:
     >>> from costa.settings import Features
     >>> Raw = dataclasses.make_dataclass("Raw", [("features", Features, Features())], frozen=True)
     >>> merge(Raw, [("--set", {"features.scaling": "rows"})])
-    (Raw(features=Features(scaling='rows')), {'features.scaling': '--set'})
+    (Raw(features=Features(scaling='rows', rank=0)), {'features.scaling': '--set', 'features.rank': 'default'})
     """
     defaults: Any = cls()
     groups = {item.name: getattr(defaults, item.name) for item in dataclasses.fields(defaults)}
