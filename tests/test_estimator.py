@@ -242,10 +242,10 @@ def test_what_is_given_is_not_a_choice(graph):
     assert model.settings_.features.scaling == "none"
 
 
-def test_tuned_settings_are_named():
-    (line,) = COSTA(epochs=1).fit(load_graph("digits")).choices_[1:]
-    assert "encoder.width = 128" in line
-    assert line.endswith("tuned on digits")
+def test_tuned_settings_are_not_taken_unasked():
+    model = COSTA(epochs=1).fit(load_graph("digits"))
+    assert set(model.origins_.values()) == {"default", "graph", "epochs"}
+    assert not any("tuned" in line for line in model.choices_)
 
 
 def test_vectors_that_all_point_one_way_are_said_aloud(graph, caplog):

@@ -79,7 +79,7 @@ def test_the_code_on_choosing_settings_runs(tmp_path, monkeypatch, capsys):
         exec(compile(block, "choosing-settings.md", "exec"), scope)
     out = capsys.readouterr().out
     assert "effective_rank" in out
-    assert "tuned on digits" in out
+    assert "features.scaling = none: every feature lies within 0 and 1" in out
 
 
 @pytest.fixture(scope="module")
