@@ -52,7 +52,7 @@ def test_the_one_view_contrasts_itself_by_default():
         ("sketch.kind", "gausian", "one of gaussian, rademacher"),
         ("sketch.fixed", "maybe", "true or false"),
         ("augment.edge_rate", "0.2,1.0", "below 1"),
-        ("augment.mask_rate", "a,b", "separated by a comma"),
+        ("augment.mask_rate", "a,b", "separated by commas"),
         ("encoder.kind", "gat", "one of gcn, appnp"),
         ("encoder.width", True, "is not a whole number"),
         ("train.lr", "-1", "above 0"),

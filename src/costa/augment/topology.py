@@ -119,6 +119,17 @@ def permute_edges(
     return edges, None if edge_weight is None else weight
 
 
+def keep_hops(hops: int, rate: float, generator: torch.Generator) -> Tensor:
+    """One entry per hop, 0 with probability `rate` and else 1, on the generator's device; at least one is 1.
+
+    >>> keep_hops(3, 0.999, torch.Generator().manual_seed(0)).sum()
+    tensor(1.)
+    """
+    _check_rate(rate)
+    u = torch.rand(hops, generator=generator, device=generator.device)
+    return ((u >= rate) | (u == u.max())).float()
+
+
 def mask_attributes(
     num_features: int,
     rate: float | Tensor,

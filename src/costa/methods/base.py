@@ -43,8 +43,11 @@ class Method(nn.Module):
         raise NotImplementedError
 
     @classmethod
-    def choose(cls, graph: Data) -> dict[str, Any]:
-        """Settings chosen from the graph, without labels; they override defaults, presets and users override them."""
+    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+        """Settings chosen from the graph, without labels; they override defaults, presets and users override them.
+
+        ``settings`` are all settings without that choice; the defaults if None.
+        """
         return {"features.scaling": choose_scaling(graph.x)}
 
     @classmethod
@@ -88,8 +91,16 @@ class GradientMethod(Method):
         return False
 
     def loss(self, graph: Data) -> Tensor:
-        """The loss of one epoch, on fresh random draws."""
+        """The loss of one step, on fresh random draws; if :attr:`by_rows`, it takes the rows of a batch too."""
         raise NotImplementedError
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether :meth:`loss` takes the rows of a batch: ``loss(graph, rows)``."""
+        return False
+
+    def settle(self, graph: Data) -> None:
+        """Compute what belongs to the trained weights, from the whole graph; called when training ends."""
 
     after_step: Callable[[], None] | None = None
     """Called after each step of the optimiser, for example to update a momentum encoder; None for most methods."""

@@ -109,13 +109,13 @@ class BGRL(TwoViews):
             epochs=settings.train.epochs,
         )
 
-    def loss(self, graph: Data) -> Tensor:
+    def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """2 − mean cos(p(f_θ(view 1)), f_φ(view 2)) − mean cos(p(f_θ(view 2)), f_φ(view 1)) of two fresh views."""
         inputs = self.inputs(graph)
-        views = [self.draw_view(inputs, view) for view in (0, 1)]
-        q1, q2 = (self.predictor(self._encode(inputs, *view)) for view in views)
+        views = [self.draw_view(inputs, view, rows) for view in (0, 1)]
+        q1, q2 = (self.predictor(self._encode(inputs, view)) for view in views)
         with torch.no_grad():
-            h1, h2 = (self._encode(inputs, *view, self.target) for view in views)
+            h1, h2 = (self._encode(inputs, view, self.target) for view in views)
         return bootstrap_loss(q1, q2, h1, h2)
 
     @torch.no_grad()

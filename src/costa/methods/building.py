@@ -11,7 +11,9 @@ from costa import settings
 from costa.augment.registry import make_sketch
 from costa.augment.sketches import Sketch
 from costa.errors import InputError
-from costa.nn import GCN, FeatureReduction, FeatureScaling, Preparation, ProjectionHead
+from costa.nn import GCN, FeatureReduction, FeatureScaling, Hops, Preparation, ProjectionHead
+
+Encoder = GCN | Hops
 
 
 def build_features(features: settings.Features, in_features: int) -> Preparation:
@@ -21,8 +23,22 @@ def build_features(features: settings.Features, in_features: int) -> Preparation
 
 def build_encoder(
     encoder: settings.Encoder, in_features: int, generator: torch.Generator | None, *, linear: bool = False
-) -> GCN:
+) -> Encoder:
     """The encoder from its settings; ``linear`` leaves σ and normalisation out of the last layer."""
+    if encoder.kind == "hops":
+        return Hops(
+            in_features,
+            encoder.width,
+            powers=encoder.powers,
+            steps=encoder.steps,
+            teleport=encoder.teleport,
+            activation=encoder.activation,
+            norm=encoder.norm,
+            linear=linear,
+            columns=encoder.columns,
+            weight=encoder.weight,
+            generator=generator,
+        )
     return GCN(
         in_features,
         encoder.widths,

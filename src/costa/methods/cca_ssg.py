@@ -69,6 +69,6 @@ class CCASSG(TwoViews):
         encoder = build_encoder(settings.encoder, preparation.out_features, generator, linear=True)
         return cls(encoder, preparation, settings.augment, settings.loss.weight)
 
-    def loss(self, graph: Data) -> Tensor:
+    def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """‖Z̃₁ − Z̃₂‖² + λ (‖Z̃₁ᵀZ̃₁ − I‖² + ‖Z̃₂ᵀZ̃₂ − I‖²) of two fresh views."""
-        return cca_loss(*self.encode_both(graph), self.weight)
+        return cca_loss(*self.encode_both(graph, rows), self.weight)

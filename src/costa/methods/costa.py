@@ -34,6 +34,8 @@ from costa.nn import GCN, Preparation, both_views_loss, cross_view_loss, self_co
 
 MOST_ROWS = 4096
 """The largest k chosen automatically: P has k·n entries, and there are k² similarities. A user may set more."""
+ROW_VISITS = 400_000
+"""Rows that training with hops visits in all: a larger graph needs fewer epochs, not more steps."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +61,21 @@ class OneViewSettings:
 
 @dataclass(frozen=True)
 class TwoViewSettings:
-    """Defaults of ``costa-mv``: edges dropped and attributes masked in both views.
+    """Defaults of ``costa-mv``: hops, with columns masked and hops left out in both views; no edge in training."""
 
-    Chosen in the same way from thirteen settings; all nine with BatchNorm were within half a point.
-    """
-
-    features: settings.Features = field(default_factory=settings.Features)
-    encoder: settings.Encoder = field(default_factory=partial(settings.Encoder, activation="prelu", norm="batch"))
-    head: settings.Head = field(default_factory=settings.Head)
+    features: settings.Features = field(default_factory=partial(settings.Features, rank=512))
+    encoder: settings.Encoder = field(
+        default_factory=partial(
+            settings.Encoder, kind="hops", width=80, activation="prelu", norm="batch", steps=10, weight=1.2
+        )
+    )
+    head: settings.Head = field(default_factory=partial(settings.Head, width=128))
     sketch: settings.Sketch = field(default_factory=partial(settings.Sketch, kind="countsketch", ratio=0.25))
-    augment: settings.Augment = field(default_factory=partial(settings.Augment, edge_rate=(0.5,), mask_rate=(0.3,)))
+    augment: settings.Augment = field(default_factory=partial(settings.Augment, mask_rate=(0.5,), hop_rate=(0.3,)))
     loss: settings.Loss = field(default_factory=partial(settings.Loss, kind="cross", tau=0.5))
-    train: settings.Train = field(default_factory=partial(settings.Train, epochs=200, lr=1e-3, weight_decay=1e-3))
+    train: settings.Train = field(
+        default_factory=partial(settings.Train, epochs=100, lr=1e-3, weight_decay=1e-3, batch=4096)
+    )
 
 
 class Costa(Augmenting):
@@ -103,8 +108,8 @@ class Costa(Augmenting):
         super().__init__(encoder, preparation, augment)
         if self.views == 2 and loss.kind == "self":
             raise InputError("loss.kind = self contrasts one view with itself; with two views choose cross or both.")
-        if self.views == 1 and max(len(augment.edge_rate), len(augment.mask_rate)) > 1:
-            raise InputError(f"{self.name} has one view; give augment.edge_rate and augment.mask_rate one rate each.")
+        if self.views == 1 and max(map(len, (augment.edge_rate, augment.mask_rate, augment.hop_rate))) > 1:
+            raise InputError(f"{self.name} has one view; give each rate of augment one number.")
         self.head, self.sketch = head, sketch
         self.contrast, self.plain = loss, plain
 
@@ -119,11 +124,18 @@ class Costa(Augmenting):
         return cls(encoder, head, sketch, preparation, settings.augment, settings.loss, plain=plain)
 
     @classmethod
-    def choose(cls, graph: Data) -> dict[str, Any]:
-        """At most :data:`MOST_ROWS` rows for the sketch, in addition to what every method chooses."""
-        largest = MOST_ROWS / graph.num_nodes
-        ratio = {"sketch.ratio": largest} if largest < cls.Settings().sketch.ratio else {}
-        return super().choose(graph) | ratio
+    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+        """At most :data:`MOST_ROWS` rows for the sketch, in addition to what every method chooses.
+
+        With hops, as many epochs as make about :data:`ROW_VISITS` visits to rows, from 2 to 100.
+        """
+        settings, chosen = settings or cls.Settings(), super().choose(graph)
+        rows = graph.num_nodes
+        if settings.encoder.kind == "hops":
+            chosen["train.epochs"] = min(100, max(2, round(ROW_VISITS / rows)))
+            rows = min(rows, settings.train.batch or rows)
+        largest = MOST_ROWS / rows
+        return chosen | ({"sketch.ratio": largest} if largest < settings.sketch.ratio else {})
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
@@ -151,10 +163,12 @@ class Costa(Augmenting):
             restarted = torch.Generator(self.generator.device).manual_seed(self.generator.initial_seed())
             self.sketch.draw(torch.zeros(graph.num_nodes, 1, device=device), restarted)
 
-    def loss(self, graph: Data) -> Tensor:
-        """contrast(θ(P·H₁ + E₁), θ(P·H₂ + E₂)), or that of one view with itself."""
+    def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:
+        """contrast(θ(P·H₁ + E₁), θ(P·H₂ + E₂)), or that of one view with itself; of all rows of H, or of a batch."""
+        if rows is not None and self.sketch.fixed:
+            raise InputError("sketch.fixed keeps one P for all rows, but each batch needs its own; set train.batch=0.")
         inputs = self.inputs(graph)
-        hidden = [self.encode_view(inputs, view) for view in range(self.views)]
+        hidden = [self.encode_view(inputs, view, rows) for view in range(self.views)]
         draw = self.sketch.draw(hidden[0].detach(), self.generator)
         draw = draw if self.plain else draw.packed()
         z = [self.head(h_tilde) for h_tilde in draw.apply_all(hidden)]

@@ -95,7 +95,7 @@ class DGI(EncoderMethod, GradientMethod):
     def loss(self, graph: Data) -> Tensor:
         """The discriminator's loss on the graph and a fresh corruption of it."""
         inputs = self.inputs(graph)
-        h = self._encode(inputs, inputs.adjacency, None)
+        h = self._encode(inputs)
         order = torch.rand(inputs.layout.num_nodes, generator=self.generator, device=self.generator.device).argsort()
         corrupted = self.encoder(inputs.x, inputs.adjacency, order=order)
         s = h.mean(0).sigmoid()

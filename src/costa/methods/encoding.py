@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.augment.topology import drop_probability, edge_ids, keep_mask, mask_attributes, permute_edges, weigh
+from costa.augment.topology import drop_probability, edge_ids, keep_hops, keep_mask, mask_attributes, permute_edges, weigh
+from costa.errors import InputError
 from costa.methods.base import GradientMethod, Method
-from costa.nn import GCN, Adjacency, Features, Preparation, SparseMatrix, sparse_if_faster
+from costa.methods.building import Encoder
+from costa.nn import GCN, Adjacency, Features, Hops, Preparation, SparseMatrix, sparse_if_faster
+from costa.nn.hops import propagate
+from costa.nn.smoothness import smoothness
 
 Rate = float | Tensor | None
 """The probability of dropping, one for all or one for each; None: nothing is dropped."""
@@ -56,21 +60,79 @@ class Inputs:
         )
 
 
-class EncoderMethod(Method):
-    """A method whose vectors are the output of one encoder: feature scaling and reduction, then the GCN."""
+@dataclass(frozen=True)
+class HopInputs:
+    """A graph as :class:`costa.nn.Hops` reads it: X and its hops, computed once; the edges are not needed again."""
 
-    def __init__(self, encoder: GCN, preparation: Preparation) -> None:
+    blocks: tuple[Tensor, ...]
+
+    @classmethod
+    def of(cls, graph: Data, x: Features, encoder: Hops) -> HopInputs:
+        """Propagate the prepared features, on their device."""
+        x = x.to_dense() if isinstance(x, SparseMatrix) else x
+        weight = graph.get("edge_weight")
+        weight = None if weight is None else weight.to(x.device)
+        adjacency = Adjacency(graph.edge_index.to(x.device), graph.num_nodes, weight).normalized()
+        return cls(tuple(propagate(x, adjacency, encoder.powers, encoder.steps, encoder.teleport)))
+
+    def rows(self, rows: Tensor | None) -> tuple[Tensor, ...]:
+        """These rows of every block; all if None."""
+        return self.blocks if rows is None else tuple(block[rows] for block in self.blocks)
+
+
+AnyInputs = Inputs | HopInputs
+
+
+@dataclass(frozen=True)
+class View:
+    """What an encoder reads of one augmented view, beside the inputs; None: nothing is taken away.
+
+    Attributes:
+        mask: Multiplies the columns of X.
+        adjacency: Â of the edges that stay, for a GCN.
+        kept: Multiplies the codes of the hops.
+        rows: The rows of the batch, for hops.
+    """
+
+    mask: Tensor | None = None
+    adjacency: SparseMatrix | None = None
+    kept: Tensor | None = None
+    rows: Tensor | None = None
+
+
+class EncoderMethod(Method):
+    """A method whose vectors are the output of one encoder: feature scaling and reduction, then a GCN or hops."""
+
+    takes_hops: ClassVar[bool] = False
+    """Whether the method trains on batches of rows, without edges."""
+
+    def __init__(self, encoder: Encoder, preparation: Preparation) -> None:
         super().__init__()
+        if isinstance(encoder, Hops) and not self.takes_hops:
+            raise InputError(f"{self.name} trains on the edges, which encoder.kind = hops does without; choose gcn.")
         self.encoder = encoder
         self.scaling, self.reduction = preparation
-        self._prepared: tuple[Data, Inputs] | None = None
-        self._shared: tuple[Data, Inputs, Preparation] | None = None
+        self._prepared: tuple[Data, AnyInputs] | None = None
+        self._shared: tuple[Data, AnyInputs, EncoderMethod] | None = None
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
-        """A one-layer encoder has no hidden width; teleport needs at least one step, and an activation needs a head."""
+        """A one-layer encoder has no hidden width; teleport needs at least one step, and an activation needs a head.
+
+        A GCN has no hops and no batches; hops have one layer each.
+        """
         encoder, unused = settings.encoder, {}
-        if hasattr(encoder, "hidden") and encoder.layers == 1:
+        kind = getattr(encoder, "kind", "gcn")
+        if hasattr(encoder, "powers") and kind != "hops":
+            hops = dict.fromkeys(("encoder.powers", "encoder.columns", "encoder.weight"), "it belongs to")
+            unused |= {key: f"{reason} encoder.kind = hops" for key, reason in hops.items()}
+        if hasattr(settings, "train") and kind != "hops":
+            unused["train.batch"] = f"encoder.kind = {kind} trains on the whole graph"
+        if kind == "hops":
+            unused |= dict.fromkeys(("encoder.hidden", "encoder.layers"), "encoder.kind = hops has one layer a hop")
+            if encoder.columns == 0:
+                unused["encoder.weight"] = "encoder.columns = 0 leaves the codes alone"
+        elif hasattr(encoder, "hidden") and encoder.layers == 1:
             unused["encoder.hidden"] = "encoder.layers = 1 has no hidden layer"
         if hasattr(encoder, "steps") and encoder.steps == 0:
             unused["encoder.teleport"] = "encoder.steps = 0 takes no step"
@@ -86,31 +148,39 @@ class EncoderMethod(Method):
     def share(self, other: Method) -> None:
         """Let the next :meth:`prepare` take over the inputs that another seed of the method has prepared."""
         assert isinstance(other, EncoderMethod)
-        self._shared = None if other._prepared is None else (*other._prepared, other.preparation)
+        self._shared = None if other._prepared is None else (*other._prepared, other)
 
     def prepare(self, graph: Data) -> None:
         """Learn feature scaling and reduction, and lay out the graph, unless another seed has."""
         shared, self._shared = self._shared, None
         if shared is not None and shared[0] is graph:
-            _, inputs, preparation = shared
-            self.scaling.load_state_dict(preparation.scaling.state_dict())
-            self.reduction.load_state_dict(preparation.reduction.state_dict())
+            _, inputs, other = shared
+            self.scaling.load_state_dict(other.scaling.state_dict())
+            self.reduction.load_state_dict(other.reduction.state_dict())
+            if isinstance(self.encoder, Hops) and isinstance(other.encoder, Hops):
+                self.encoder.take_over(other.encoder)
         else:
             self.preparation.fit(graph.x.float())
             inputs = self._read(graph)
+            if isinstance(self.encoder, Hops):
+                assert isinstance(inputs, HopInputs)
+                weight = graph.get("edge_weight")
+                self.encoder.fit(inputs.blocks, smoothness(inputs.blocks[0], graph.edge_index, weight))
         self._prepared = graph, inputs
 
     def forget(self) -> None:
         """Release the prepared inputs."""
         self._prepared = None
 
-    def inputs(self, graph: Data) -> Inputs:
+    def inputs(self, graph: Data) -> Any:
         """The prepared inputs, or those of a new graph."""
         if self._prepared is not None and self._prepared[0] is graph:
             return self._prepared[1]
         return self._read(graph)
 
-    def _read(self, graph: Data) -> Inputs:
+    def _read(self, graph: Data) -> AnyInputs:
+        if isinstance(self.encoder, Hops):
+            return HopInputs.of(graph, self.features(graph), self.encoder)
         return Inputs.of(graph, self.features(graph), alone=self.encoder.alone)
 
     def features(self, graph: Data) -> Features:
@@ -120,20 +190,25 @@ class EncoderMethod(Method):
 
     @torch.no_grad()
     def embed(self, graph: Data) -> Tensor:
-        """H = f(X, A) of the graph without augmentation."""
+        """H = f(X, A) of the graph without augmentation; of hops, the codes and columns (:mod:`costa.nn.hops`)."""
         inputs = self.inputs(graph)
+        if isinstance(self.encoder, Hops):
+            return self.encoder.vectors(inputs.blocks)
         self.eval()
-        h = self._encode(inputs, inputs.adjacency, None)
+        h = self._encode(inputs)
         self.train()
         return h
 
-    def _encode(
-        self, inputs: Inputs, adjacency: SparseMatrix, mask: Tensor | None, encoder: GCN | None = None
-    ) -> Tensor:
-        """H, from ``encoder`` or by default from the method's."""
-        mixed = inputs.mixed if adjacency is inputs.adjacency else None
+    def _encode(self, inputs: AnyInputs, view: View | None = None, encoder: Encoder | None = None) -> Tensor:
+        """H of a view, by default of the graph itself; from ``encoder``, by default the method's."""
+        view, encoder = view or View(), encoder or self.encoder
+        h: Tensor
+        if isinstance(inputs, HopInputs):
+            h = encoder(inputs.rows(view.rows), view.mask, view.kept)
+            return h
+        mixed = inputs.mixed if view.adjacency is None else None
         x = inputs.x if mixed is None else mixed
-        h: Tensor = (encoder or self.encoder)(x, adjacency, mask, mixed=mixed is not None)
+        h = encoder(x, view.adjacency or inputs.adjacency, view.mask, mixed=mixed is not None)
         return h
 
 
@@ -141,20 +216,26 @@ class Augmenting(EncoderMethod, GradientMethod):
     """A method that trains on augmented views, H = f(X̃, Ã): edges dropped or rewired, attributes masked.
 
     Args:
-        encoder: f, see :class:`costa.nn.GCN`.
+        encoder: f, see :class:`costa.nn.GCN` and :class:`costa.nn.Hops`.
         preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view, and the centrality that weights them.
     """
 
-    def __init__(self, encoder: GCN, preparation: Preparation, augment: settings.Augment) -> None:
+    takes_hops = True
+
+    def __init__(self, encoder: Encoder, preparation: Preparation, augment: settings.Augment) -> None:
         super().__init__(encoder, preparation)
         self.augment = augment
         self._rates = self._plain_rates()
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
-        """Settings of an augmentation are unused if its rate is 0."""
+        """Settings of an augmentation are unused if its rate is 0, or the encoder has nothing to take away."""
         augment, unused = settings.augment, super().unused(settings)
+        if settings.encoder.kind == "hops":
+            keys = ("augment.edges", "augment.edge_rate", "augment.centrality")
+            return unused | dict.fromkeys(keys, "encoder.kind = hops trains without edges")
+        unused["augment.hop_rate"] = f"encoder.kind = {settings.encoder.kind} has no hops"
         if not any(augment.edge_rate):
             unused["augment.edges"] = "augment.edge_rate = 0 leaves the edges as they are"
         if not any(augment.edge_rate + augment.mask_rate):
@@ -164,7 +245,7 @@ class Augmenting(EncoderMethod, GradientMethod):
     def prepare(self, graph: Data) -> None:
         """Also compute drop probabilities from centrality, with the graph's X before scaling, or reduced."""
         super().prepare(graph)
-        if self.augment.centrality == "none":
+        if self.augment.centrality == "none" or self.by_rows:
             return
         x = self.preparation.apply(graph.x.float()) if self.reduction.reduces else graph.x
         assert isinstance(x, Tensor)  # what is reduced is dense
@@ -188,14 +269,30 @@ class Augmenting(EncoderMethod, GradientMethod):
         """(edge rate, mask rate) of each view; a single rate serves both views."""
         return list(zip((self.augment.edge_rate * 2)[:2], (self.augment.mask_rate * 2)[:2], strict=True))
 
-    def encode_view(self, inputs: Inputs, view: int) -> Tensor:
-        """H of one augmented view."""
-        return self._encode(inputs, *self.draw_view(inputs, view))
+    @property
+    def by_rows(self) -> bool:
+        """Whether the encoder is one of hops, which needs no edges."""
+        return isinstance(self.encoder, Hops)
 
-    def draw_view(self, inputs: Inputs, view: int) -> tuple[SparseMatrix, Tensor | None]:
-        """Â and the mask of the attributes (None: all stay) of one augmented view."""
+    def settle(self, graph: Data) -> None:
+        """The moments and means of the hops' codes."""
+        if isinstance(self.encoder, Hops):
+            self.encoder.settle(self.inputs(graph).blocks)
+
+    def encode_view(self, inputs: AnyInputs, view: int, rows: Tensor | None = None) -> Tensor:
+        """H of one augmented view, or of these rows of it."""
+        return self._encode(inputs, self.draw_view(inputs, view, rows))
+
+    def draw_view(self, inputs: AnyInputs, view: int, rows: Tensor | None = None) -> View:
+        """One augmented view: a mask of the attributes and, for a GCN, Â; for hops, those that stay."""
         edge_rate, mask_rate = self._rates[view]
-        adjacency, mask = inputs.adjacency, None
+        adjacency, mask = None, None
+        if isinstance(inputs, HopInputs):
+            hop_rate = (self.augment.hop_rate * 2)[view]
+            if mask_rate is not None:
+                mask = mask_attributes(inputs.blocks[0].shape[1], mask_rate, generator=self.generator)
+            kept = keep_hops(len(inputs.blocks) - 1, hop_rate, self.generator) if hop_rate else None
+            return View(mask, kept=kept, rows=rows)
         if edge_rate is not None and self.augment.edges == "drop":
             adjacency = inputs.layout.normalized(keep_mask(inputs.edge_ids, edge_rate, self.generator))
         elif edge_rate is not None:
@@ -207,12 +304,12 @@ class Augmenting(EncoderMethod, GradientMethod):
             adjacency = Adjacency(edge_index, n, edge_weight).normalized()
         if mask_rate is not None:
             mask = mask_attributes(inputs.x.shape[1], mask_rate, generator=self.generator)
-        return adjacency, mask
+        return View(mask, adjacency)
 
     @property
     def capturable(self) -> bool:
         """Rewiring reads the number of edges from the GPU."""
-        return not self.augment.rewires
+        return self.by_rows or not self.augment.rewires
 
 
 class TwoViews(Augmenting):
@@ -220,7 +317,7 @@ class TwoViews(Augmenting):
 
     views = 2
 
-    def encode_both(self, graph: Data) -> tuple[Tensor, Tensor]:
-        """H₁ and H₂, with fresh draws."""
+    def encode_both(self, graph: Data, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """H₁ and H₂, or these rows of them, with fresh draws."""
         inputs = self.inputs(graph)
-        return self.encode_view(inputs, 0), self.encode_view(inputs, 1)
+        return self.encode_view(inputs, 0, rows), self.encode_view(inputs, 1, rows)

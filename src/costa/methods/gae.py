@@ -108,7 +108,7 @@ class GAE(EncoderMethod, GradientMethod):
 
     def _encoded(self, graph: Data) -> Tensor:
         inputs = self.inputs(graph)
-        return self._encode(inputs, inputs.adjacency, None)
+        return self._encode(inputs)
 
     def _reconstruction(self, z: Tensor) -> Tensor:
         generator = self.generator

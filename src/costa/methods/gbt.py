@@ -63,6 +63,6 @@ class GraphBarlowTwins(TwoViews):
         encoder = build_encoder(settings.encoder, preparation.out_features, generator, linear=True)
         return cls(encoder, preparation, settings.augment)
 
-    def loss(self, graph: Data) -> Tensor:
+    def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """Σᵢ (1 − Cᵢᵢ)² + (1/d) Σ_{i≠j} Cᵢⱼ² of two fresh views."""
-        return barlow_twins_loss(*self.encode_both(graph))
+        return barlow_twins_loss(*self.encode_both(graph, rows))

@@ -47,3 +47,4 @@ class GCA(GRACE):
     paper = "Zhu et al., Graph Contrastive Learning with Adaptive Augmentation, WWW"
     year = 2021
     Settings = GCASettings
+    takes_hops = False  # it is defined by which edges it drops

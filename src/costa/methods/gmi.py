@@ -163,7 +163,7 @@ class GMI(EncoderMethod, GradientMethod):
         """−α·I(h; x) − β·I(h; q) + γ·E, with fresh orders."""
         assert self._topology is not None
         inputs, info = self.inputs(graph), self.information
-        h = self._encode(inputs, inputs.adjacency, None)
+        h = self._encode(inputs)
         orders = torch.rand(info.negatives, len(h), generator=self.generator, device=self.generator.device).argsort(1)
         others = [h.index_select(0, order) for order in orders]
         w1 = self.encoder.get_parameter("layers.0.weight")

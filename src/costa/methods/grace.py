@@ -88,9 +88,9 @@ class GRACE(TwoViews):
         plain = settings.train.kernels == "plain"
         return cls(encoder, head, preparation, settings.augment, settings.loss.tau, plain=plain)
 
-    def loss(self, graph: Data) -> Tensor:
+    def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """L of two fresh views."""
-        u, v = self.encode_both(graph)
+        u, v = self.encode_both(graph, rows)
         return both_views_loss(self.head(u), self.head(v), self.tau, plain=self.plain)
 
     @property

@@ -132,7 +132,7 @@ class MVGRL(EncoderMethod, GradientMethod):
         return h_a + h_b
 
     def _encoded(self, views: list[tuple[GCN, Inputs]]) -> list[Tensor]:
-        return [self._encode(inputs, inputs.adjacency, None, encoder) for encoder, inputs in views]
+        return [self._encode(inputs, encoder=encoder) for encoder, inputs in views]
 
     def _views(self, graph: Data) -> list[tuple[GCN, Inputs]]:
         """Each encoder with its inputs."""

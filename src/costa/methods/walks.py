@@ -91,7 +91,7 @@ class DeepWalk(Method):
         return cls(settings.walks, _draw_seed(generator))
 
     @classmethod
-    def choose(cls, graph: Data) -> dict[str, Any]:
+    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
         """Nothing: features are not used."""
         return {}
 
@@ -157,9 +157,9 @@ class DeepWalkX(DeepWalk):
         return cls(settings.walks, _draw_seed(generator), build_features(settings.features, in_features))
 
     @classmethod
-    def choose(cls, graph: Data) -> dict[str, Any]:
+    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
         """The feature scaling, as for every method that reads features."""
-        return Method.choose(graph)
+        return Method.choose(graph, settings)
 
     def fit(self, graph: Data) -> None:
         """Learn feature scaling, reduction and the vectors."""

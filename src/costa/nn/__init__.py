@@ -4,6 +4,7 @@ from costa.nn.adjacency import Adjacency
 from costa.nn.contrast import both_views_loss, cross_view_loss, self_contrast_loss
 from costa.nn.encoders import GCN
 from costa.nn.heads import ProjectionHead
+from costa.nn.hops import Hops
 from costa.nn.losses import (
     barlow_twins_loss,
     bootstrap_loss,
@@ -21,6 +22,7 @@ __all__ = [
     "Adjacency",
     "FeatureReduction",
     "FeatureScaling",
+    "Hops",
     "Features",
     "Preparation",
     "ProjectionHead",

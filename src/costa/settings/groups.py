@@ -33,9 +33,13 @@ class Encoder:
 
     ``steps`` of personalised PageRank with restart probability ``teleport`` follow; the paper has none. With
     ``kind = "appnp"`` only these steps use the edges: the layers see each node alone.
+
+    With ``kind = "hops"`` the features are propagated once, before training: the hops are Âᵖ X for each of the
+    ``powers`` and, if there are ``steps``, PageRank's. Each has one layer, whose ``width`` is that of one hop's code;
+    ``columns`` of the features and the hops themselves join the vector, with ``weight`` relative to all codes.
     """
 
-    kind: Literal["gcn", "appnp"] = "gcn"
+    kind: Literal["gcn", "appnp", "hops"] = "gcn"
     width: int = 256
     hidden: int = 0
     layers: int = 2
@@ -43,12 +47,20 @@ class Encoder:
     norm: Literal["none", "batch"] = "none"
     steps: int = 0
     teleport: float = 0.1
+    powers: tuple[int, ...] = (1, 4)
+    columns: int = 256
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         _require(self.width >= 1, "encoder.width", self.width, "at least 1")
         _require(self.steps >= 0, "encoder.steps", self.steps, "at least 0")
         rule = "at least 1 if encoder.kind = 'appnp', whose layers see no edges"
-        _require(self.kind == "gcn" or self.steps >= 1, "encoder.steps", self.steps, rule)
+        _require(self.kind != "appnp" or self.steps >= 1, "encoder.steps", self.steps, rule)
+        rule = "different powers of the adjacency from 0 to 64, such as 1,4"
+        distinct = len(set(self.powers)) == len(self.powers) >= 1
+        _require(distinct and all(0 <= power <= 64 for power in self.powers), "encoder.powers", self.powers, rule)
+        _require(self.columns >= 0, "encoder.columns", self.columns, "at least 1, or 0 for the codes alone")
+        _require(self.weight > 0, "encoder.weight", self.weight, "above 0")
         _require(0 < self.teleport < 1, "encoder.teleport", self.teleport, "above 0 and below 1")
         _require(self.hidden >= 0, "encoder.hidden", self.hidden, "at least 1, or 0 for the same as encoder.width")
         _require(self.layers >= 1, "encoder.layers", self.layers, "at least 1")
@@ -135,16 +147,19 @@ class Sketch:
 class Augment:
     """Graph augmentation; one rate for all views, or one for each (``0.2,0.4``).
 
+    ``edge_rate`` drops edges, ``mask_rate`` masks attributes, and ``hop_rate`` leaves out whole hops of
+    ``encoder.kind = "hops"``, never all of them.
     With a centrality, central edges and features are dropped less often, and the rates are mean probabilities.
     """
 
     edges: Literal["drop", "permute"] = "drop"
     edge_rate: tuple[float, ...] = (0.0,)
     mask_rate: tuple[float, ...] = (0.0,)
+    hop_rate: tuple[float, ...] = (0.0,)
     centrality: Literal["none", "degree", "pagerank", "eigenvector"] = "none"
 
     def __post_init__(self) -> None:
-        for name in ("edge_rate", "mask_rate"):
+        for name in ("edge_rate", "mask_rate", "hop_rate"):
             rates = getattr(self, name)
             _require(len(rates) in (1, 2), f"augment.{name}", rates, "one rate, or one for each of two views")
             for rate in rates:
@@ -288,7 +303,7 @@ class BiasedWalks(Walks):
 
 @dataclass(frozen=True)
 class Train:
-    """Full-batch training with Adam.
+    """Training with Adam, on the whole graph at once or, with ``encoder.kind = "hops"``, on ``batch`` rows at a time.
 
     ``kernels = "plain"`` stores P and all similarities and captures no CUDA graph: draws, losses and gradients are the
     same up to rounding, with more time and memory. Adam amplifies rounding errors where a gradient vanishes, so
@@ -298,9 +313,11 @@ class Train:
     epochs: int = 200
     lr: float = 1e-3
     weight_decay: float = 0.0
+    batch: int = 0
     kernels: Literal["fast", "plain"] = "fast"
 
     def __post_init__(self) -> None:
         _require(self.epochs >= 1, "train.epochs", self.epochs, "at least 1")
+        _require(self.batch == 0 or self.batch >= 2, "train.batch", self.batch, "at least 2 rows, or 0 for all")
         _require(0 < self.lr <= 100, "train.lr", self.lr, "above 0, at most 100")
         _require(self.weight_decay >= 0, "train.weight_decay", self.weight_decay, "0 or more")

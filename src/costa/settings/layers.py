@@ -110,7 +110,8 @@ def _convert(value: Any, kind: Any) -> Any:
         return value
     if origin is tuple:
         items = value.split(",") if isinstance(value, str) else value
-        return tuple(_convert(item, float) for item in (items if isinstance(items, list | tuple) else [items]))
+        each = typing.get_args(kind)[0]
+        return tuple(_convert(item, each) for item in (items if isinstance(items, list | tuple) else [items]))
     if kind is bool:
         if isinstance(value, bool):
             return value
@@ -131,5 +132,5 @@ def _describe(kind: Any) -> str:
     if typing.get_origin(kind) is Literal:
         return "one of " + ", ".join(typing.get_args(kind))
     if isinstance(kind, types.GenericAlias):
-        return "a number, or two separated by a comma"
+        return f"{_describe(typing.get_args(kind)[0])}, or several separated by commas"
     return {bool: "true or false", int: "a whole number", float: "a number"}[kind]

@@ -12,7 +12,7 @@ the method's defaults as they were when the presets were chosen. Another default
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -39,8 +39,8 @@ class Configurable(Protocol):
     name: str
     Settings: type
 
-    def choose(self, graph: Data) -> dict[str, Any]:
-        """Settings chosen from the graph, by dotted key."""
+    def choose(self, graph: Data, settings: Any = None) -> dict[str, Any]:
+        """Settings chosen from the graph, by dotted key, given the others."""
         ...
 
     def unused(self, settings: Any) -> dict[str, str]:
@@ -76,7 +76,7 @@ def resolve(
     """Merge defaults < chosen from the graph < preset < a settings file < ``given`` < the number of epochs."""
     name = graph.get("name", "this graph")
     trained = hasattr(method.Settings(), "train")
-    layers: list[Layer] = [("graph", method.choose(graph))]
+    layers: list[Layer] = []
     overrides: list[Layer] = [] if config is None else [(str(config), load_config(config))]
     overrides.append((given_by, given or {}))
     note = None
@@ -99,18 +99,26 @@ def resolve(
                 f"a number of epochs does not apply to {method.name}, which is not trained in epochs; leave it out."
             )
         overrides.append((epochs_by, {"train.epochs": epochs}))
-    # The graph's layer has already resolved "auto".
+    if not chosen and _another_encoder(method, overrides):
+        layers.append(("base", load_base(method.name)))
+    # "auto" is what the graph's layer decides.
     layers += [
         (source, {key: value for key, value in values.items() if (key, value) != ("features.scaling", "auto")})
         for source, values in overrides
     ]
-    merged: Any
-    merged, origins = merge(method.Settings, layers)
+    merged: Any = merge(method.Settings, layers)[0]
+    merged, origins = merge(method.Settings, [("graph", method.choose(graph, merged)), *layers])
     set_by_user = {source for source, _ in overrides}
     for key, reason in method.unused(merged).items():
         if origins[key] in set_by_user:
             raise InputError(f"{key} was set, but {reason}; leave it out.")
     return Resolved(merged, origins, note)
+
+
+def _another_encoder(method: Configurable, overrides: Sequence[Layer]) -> bool:
+    """Whether another kind of encoder than the default's is asked for: it starts from the settings made for it."""
+    kind = getattr(getattr(method.Settings(), "encoder", None), "kind", None)
+    return any(values.get("encoder.kind", kind) != kind for _, values in overrides)
 
 
 def preset_layers(name: str, method: str, dataset: str) -> list[Layer]:

@@ -17,7 +17,7 @@ from costa.methods.base import GradientMethod
 from costa.nn import kernels
 from costa.settings import Train
 from costa.training.devices import tensor_float
-from costa.training.steps import Steps
+from costa.training.steps import Steps, batches_of
 
 WARM_UP = 3
 """Epochs that run uncaptured first, because libraries choose their kernels and set themselves up in them."""
@@ -32,6 +32,7 @@ def make_steps(methods: Sequence[GradientMethod], graph: Data, train: Train) -> 
         parameter.is_cuda
         and kernels.usable(parameter)
         and methods[0].capturable
+        and batches_of(methods[0], graph, train) == 1  # the rows of a batch come from the CPU
         and train.kernels == "fast"
         and not torch.are_deterministic_algorithms_enabled()
     )
@@ -64,17 +65,17 @@ class CapturedSteps(Steps):
                     self._captured.replay()
                 elif self._warm_up:
                     self._warm_up -= 1
-                    self._epoch()
+                    self._all_seeds()
                 else:
                     self._captured = self._capture()
                     self._captured.replay()
         torch.cuda.current_stream(self.device).wait_stream(self._stream)
         return self._fetch(count)
 
-    def _epoch(self) -> None:
+    def _all_seeds(self) -> None:
         """Run one epoch of every seed, each on its branch."""
         if not self._branches:
-            super()._epoch()
+            super()._all_seeds()
             return
         for branch in self._branches:
             branch.wait_stream(self._stream)
@@ -91,5 +92,5 @@ class CapturedSteps(Steps):
         for method in self.methods:
             captured.register_generator_state(method.generator)
         with torch.cuda.graph(captured, stream=self._stream):
-            self._epoch()
+            self._all_seeds()
         return captured

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,21 @@ CHECKPOINT = "checkpoint.safetensors"
 
 @dataclass(frozen=True)
 class Progress:
-    """How far training has come."""
+    """How far training has come.
+
+    Attributes:
+        epochs: Whole epochs done.
+        seconds: Seconds of training.
+        losses: Losses of the batches of the next epoch that are done.
+    """
 
     epochs: int
     seconds: float
+    losses: tuple[float, ...] = ()
 
 
 def save_checkpoint(
-    folder: Path, method: GradientMethod, optimizer: torch.optim.Optimizer, epochs: int, seconds: float
+    folder: Path, method: GradientMethod, optimizer: torch.optim.Optimizer, progress: Progress
 ) -> None:
     """Write a checkpoint into a RUN folder, replacing the previous one."""
     from safetensors.torch import save_file
@@ -39,7 +46,7 @@ def save_checkpoint(
         save_file(
             {key: value.contiguous() for key, value in tensors.items()},
             temporary,
-            {"progress": json.dumps({"epochs": epochs, "seconds": seconds})},
+            {"progress": json.dumps(asdict(progress))},
         )
 
 
@@ -56,12 +63,12 @@ def read_progress(folder: Path) -> int | None:
 
 def load_checkpoints(
     folders: Sequence[Path], methods: Sequence[GradientMethod], optimizers: Sequence[torch.optim.Optimizer]
-) -> Progress:
-    """Load each folder's checkpoint into its method, optimiser and generator; all must be from the same epoch."""
+) -> list[Progress]:
+    """Load each folder's checkpoint into its method, optimiser and generator; all must be from the same step."""
     progress = [load_checkpoint(*each) for each in zip(folders, methods, optimizers, strict=True)]
-    if any(other.epochs != progress[0].epochs for other in progress):
+    if len({(each.epochs, len(each.losses)) for each in progress}) > 1:
         raise InputError(f"the runs in {folders[0].parent} were stopped at different epochs; resume them one by one.")
-    return progress[0]
+    return progress
 
 
 def load_checkpoint(folder: Path, method: GradientMethod, optimizer: torch.optim.Optimizer) -> Progress:
@@ -84,7 +91,7 @@ def load_checkpoint(folder: Path, method: GradientMethod, optimizer: torch.optim
                 state.setdefault(int(number), {})[name] = value
         method.load_state_dict(weights)
         optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
-        return Progress(progress["epochs"], progress["seconds"])
+        return Progress(progress["epochs"], progress["seconds"], tuple(progress.get("losses", ())))
     except (SafetensorError, KeyError, RuntimeError, ValueError, TypeError):
         raise InputError(
             f"{path} is not a checkpoint of this method, graph and device; train again into another folder."

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -87,7 +88,7 @@ def train(
     report: Report | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Train ``method`` on ``graph``: Adam, the whole graph each epoch.
+    """Train ``method`` on ``graph``: Adam, the whole graph each step or, if the method is by rows, a batch of rows.
 
     Args:
         method: A method that :func:`build` made.
@@ -128,48 +129,58 @@ def train_together(
     began = time.perf_counter()
     prepare(methods, graph)
     steps = make_steps(methods, graph, train)
-    start = Progress(0, 0.0)
+    start = [Progress(0, 0.0)] * len(methods)
     if resume and folders is not None and all((folder / CHECKPOINT).exists() for folder in folders):
         start = _resumed(steps, folders, train)
-    done, lost, interrupted = start.epochs, dict[int, int](), False
+    # the losses of the batches of an epoch that is not over, for each seed
+    partial = [list(progress.losses) for progress in start]
+    steps.done = start[0].epochs * steps.per_epoch + len(partial[0])
+    total, lost, interrupted = train.epochs * steps.per_epoch, dict[int, int](), False
 
     def seconds() -> float:
-        return start.seconds + time.perf_counter() - began
+        return start[0].seconds + time.perf_counter() - began
 
     def save() -> None:
-        for folder, method, optimizer in zip(folders or [], methods, steps.optimizers, strict=True):
-            save_checkpoint(folder, method, optimizer, done, seconds())
+        epochs = steps.done // steps.per_epoch
+        for folder, method, optimizer, losses in zip(folders or [], methods, steps.optimizers, partial, strict=True):
+            save_checkpoint(folder, method, optimizer, Progress(epochs, seconds(), tuple(losses)))
 
     with contextlib.ExitStack() as open_logs:
-        logs = [open_logs.enter_context(_open_log(folder, done)) for folder in folders or []]
+        logs = [open_logs.enter_context(_open_log(folder, start[0].epochs)) for folder in folders or []]
         saved, at_once = time.perf_counter(), 1
-        while done < train.epochs and len(lost) < len(methods):
-            count = min(at_once, train.epochs - done)
-            before = seconds()
+        while steps.done < total and len(lost) < len(methods):
+            count = min(at_once, total - steps.done)
+            before, done = seconds(), steps.done
             losses = steps.run(count)
-            per_epoch = (seconds() - before) / count
+            per_step = (seconds() - before) / count
             for index in set(range(len(methods))) - set(lost):
                 good = _finite_rows(losses[:, index])
-                for row in range(good if index < len(logs) else 0):
-                    logs[index](done + row + 1, float(losses[row, index]), before + (row + 1) * per_epoch)
+                for row in range(good):
+                    partial[index].append(float(losses[row, index]))
+                    if len(partial[index]) == steps.per_epoch:
+                        if logs:
+                            epoch, mean = (done + row + 1) // steps.per_epoch, fmean(partial[index])
+                            logs[index](epoch, mean, before + (row + 1) * per_step)
+                        partial[index].clear()
                 if good < count:
-                    lost[index] = done + good
-            done += count
-            if report is not None:
-                report(done, float(losses[-1].nanmean()))
-            if done < train.epochs and should_stop():
+                    lost[index] = (done + good) // steps.per_epoch
+            if report is not None and steps.done % steps.per_epoch == 0:
+                report(steps.done // steps.per_epoch, float(losses[-1].nanmean()))
+            if steps.done < total and should_stop():
                 interrupted = True
                 break
             if folders is not None and time.perf_counter() - saved > CHECKPOINT_EVERY_SECONDS:
                 save()
                 saved = time.perf_counter()
             if steps.captures:
-                at_once = min(MOST_AT_ONCE, max(1, int(FETCH_EVERY_SECONDS / max(per_epoch, 1e-6))), 2 * count + 1)
+                at_once = min(MOST_AT_ONCE, max(1, int(FETCH_EVERY_SECONDS / max(per_step, 1e-6))), 2 * count + 1)
     if folders is not None and interrupted:
         save()
-    ended = "interrupted" if interrupted else "ok"
+    for method in methods:
+        method.settle(graph)
+    ended, epochs = "interrupted" if interrupted else "ok", steps.done // steps.per_epoch
     return [
-        Outcome("diverged", lost[index], seconds()) if index in lost else Outcome(ended, done, seconds())
+        Outcome("diverged", lost[index], seconds()) if index in lost else Outcome(ended, epochs, seconds())
         for index in range(len(methods))
     ]
 
@@ -180,15 +191,15 @@ def _finite_rows(losses: torch.Tensor) -> int:
     return len(losses) if finite.all() else int(finite.int().argmin())
 
 
-def _resumed(steps: Steps, folders: Sequence[Path], train: Train) -> Progress:
+def _resumed(steps: Steps, folders: Sequence[Path], train: Train) -> list[Progress]:
     """Continue from the checkpoints in the folders."""
     method = steps.methods[0]
     if method.unresumable:
         raise InputError(f"{method.name} cannot be resumed: {method.unresumable}; train again into another folder.")
     progress = load_checkpoints(folders, steps.methods, steps.optimizers)
-    if progress.epochs > train.epochs:
+    if progress[0].epochs > train.epochs:
         raise InputError(
-            f"the run has already trained {progress.epochs} epochs, more than the {train.epochs} requested; raise"
+            f"the run has already trained {progress[0].epochs} epochs, more than the {train.epochs} requested; raise"
             " train.epochs."
         )
     return progress

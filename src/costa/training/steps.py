@@ -1,4 +1,4 @@
-"""Epochs of a method: loss, gradient, Adam step."""
+"""Steps of a method: loss, gradient, Adam step. An epoch is one step, or one for each batch of rows."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from torch_geometric.data import Data
 
 from costa.methods.base import GradientMethod
 from costa.settings import Train
+from costa.training.batches import Batches, count_batches
 
 MOST_AT_ONCE = 4096
-"""The most epochs that run before the losses are fetched."""
+"""The most steps that run before the losses are fetched."""
 
 
 class Steps:
-    """Epochs of a method with one seed or several; each seed draws and computes the same as it would alone.
+    """Steps of a method with one seed or several; each seed draws and computes the same as it would alone.
 
     Args:
         methods: One prepared method per seed, all on the same device.
         graph: The graph that they were prepared for.
-        train: Learning rate and weight decay.
+        train: Learning rate, weight decay and the rows of a batch.
     """
 
     captures = False
-    """Whether epochs are captured and replayed, so that many may run before the losses are fetched."""
+    """Whether steps are captured and replayed, so that many may run before the losses are fetched."""
 
     def __init__(self, methods: Sequence[GradientMethod], graph: Data, train: Train) -> None:
         self.methods = methods
@@ -37,6 +38,10 @@ class Steps:
             torch.optim.Adam(parameters, lr=train.lr, weight_decay=train.weight_decay, fused=True, capturable=cuda)
             for parameters in self._parameters
         ]
+        self.per_epoch = batches_of(methods[0], graph, train)
+        self._batches = [Batches(graph.num_nodes, self.per_epoch, each.generator.initial_seed()) for each in methods]
+        self.done = 0
+        """Steps done; a resumed training sets it."""
         self._lost: set[int] = set()
         self._losses = torch.zeros(len(methods), MOST_AT_ONCE, device=self.device)
         self._place = torch.zeros(1, dtype=torch.int64, device=self.device)
@@ -44,25 +49,33 @@ class Steps:
             method.train()
 
     def run(self, count: int) -> Tensor:
-        """Train ``count`` epochs, at most MOST_AT_ONCE.
+        """Train ``count`` steps, at most MOST_AT_ONCE.
 
         Returns:
             The losses on the CPU, ``count`` × seeds. On a CPU, which checks each loss, a seed whose loss is not finite
             stops there: it keeps its weights, and its further losses are NaN.
         """
         for _ in range(count):
-            self._epoch()
+            self._all_seeds()
         return self._fetch(count)
 
     def _fetch(self, count: int) -> Tensor:
         losses = self._losses[:, :count].T.to("cpu", copy=True)  # on a CPU the next run would overwrite them
         self._place.zero_()
+        self.done += count
         return losses
 
-    def _epoch(self) -> None:
+    def _all_seeds(self) -> None:
         for seed in range(len(self.methods)):
             self._step(seed)
         self._place += 1
+
+    def _loss(self, seed: int) -> Tensor:
+        method = self.methods[seed]
+        if self.per_epoch == 1:
+            return method.loss(self._graph)
+        rows = self._batches[seed].rows(self.done + int(self._place))
+        return method.loss(self._graph, rows.to(self.device))  # type: ignore[call-arg]  # a method by rows takes them
 
     def _step(self, seed: int) -> None:
         if seed in self._lost:
@@ -70,7 +83,7 @@ class Steps:
             self._losses[seed].index_fill_(0, self._place, torch.nan)
             return
         method, parameters = self.methods[seed], self._parameters[seed]
-        loss = method.loss(self._graph)
+        loss = self._loss(seed)
         self._losses[seed].index_copy_(0, self._place, loss.detach().float().view(1))
         if self.device.type == "cpu" and not bool(loss.isfinite()):
             self._lost.add(seed)
@@ -82,6 +95,11 @@ class Steps:
         self.optimizers[seed].step()
         if method.after_step is not None:
             method.after_step()
+
+
+def batches_of(method: GradientMethod, graph: Data, train: Train) -> int:
+    """Number of batches of an epoch; 1 for a method that needs the whole graph."""
+    return count_batches(graph.num_nodes, train.batch) if method.by_rows else 1
 
 
 def _laid_out_like(parameter: Tensor, gradient: Tensor | None) -> Tensor | None:
