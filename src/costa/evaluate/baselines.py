@@ -21,9 +21,14 @@ from costa.evaluate.probe import linear_probe
 from costa.methods import get_method
 from costa.writing import replacing
 
-BASELINES = {"raw": "raw features", "diffused": "diffused features", "untrained": "the untrained network"}
+BASELINES = {
+    "raw": "raw features",
+    "diffused": "diffused features",
+    "hops": "hops of the features",
+    "untrained": "the untrained network",
+}
 """The methods, and what each is called in a sentence."""
-VERSION = 6
+VERSION = 7
 """Raised whenever the scores change: with the baselines' settings, the probe or the clustering."""
 
 

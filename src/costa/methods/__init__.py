@@ -38,6 +38,7 @@ METHODS = {
     "deepwalk-x": "costa.methods.walks:DeepWalkX",
     "raw": "costa.methods.baselines:Raw",
     "diffused": "costa.methods.baselines:Diffused",
+    "hops": "costa.methods.baselines:HopsBaseline",
     "untrained": "costa.methods.baselines:Untrained",
 }
 """The class of each built-in method; its module is imported on first use."""

@@ -1,4 +1,4 @@
-"""The baselines of every table: raw features, features averaged along the edges, an encoder that was never trained.
+"""The baselines of every table: raw features, features averaged along the edges, hops, an untrained encoder.
 
 A random two-layer GCN is a strong embedding; a method that does not beat it has learned nothing. If neighbours are
 alike, averaging the features over them is another, without any weights.
@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -20,6 +21,7 @@ from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import EncoderMethod
 from costa.nn import Adjacency, Preparation, SparseMatrix
 from costa.nn.encoders import diffuse
+from costa.nn.hops import propagate
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,14 @@ class DiffusedSettings:
 
     features: settings.Features = field(default_factory=settings.Features)
     encoder: settings.StepsAlone = field(default_factory=settings.StepsAlone)
+
+
+@dataclass(frozen=True)
+class HopsSettings:
+    """Settings of ``hops``."""
+
+    features: settings.Features = field(default_factory=partial(settings.Features, rank=512))
+    encoder: settings.HopsAlone = field(default_factory=settings.HopsAlone)
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,31 @@ class Diffused(Raw):
         """X, scaled, perhaps reduced, and diffused."""
         adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
         return diffuse(super().embed(graph).float(), adjacency, self.steps, self.teleport)
+
+
+class HopsBaseline(Raw):
+    """Z = [u(X), u(ÂX), u(Â²X), u(Â⁴X), u(PageRank of X)], where u scales a row to length one; a zero row stays zero."""
+
+    name = "hops"
+    title = "Hops"
+    paper = "a baseline: the features and what comes along one edge, two, four and PageRank's walks, side by side"
+    Settings = HopsSettings
+
+    def __init__(self, preparation: Preparation, encoder: settings.HopsAlone) -> None:
+        super().__init__(preparation)
+        self.encoder = encoder
+
+    @classmethod
+    def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> HopsBaseline:
+        """Feature scaling and reduction, and the hops; nothing is random."""
+        return cls(build_features(settings.features, in_features), settings.encoder)
+
+    def embed(self, graph: Data) -> Tensor:
+        """The hops of X side by side."""
+        adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
+        hops = self.encoder
+        blocks = propagate(super().embed(graph).float(), adjacency, hops.powers, hops.steps, hops.teleport)
+        return torch.cat([F.normalize(block) for block in blocks], 1)
 
 
 class Untrained(EncoderMethod):

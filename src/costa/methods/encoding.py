@@ -10,11 +10,19 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.augment.topology import drop_probability, edge_ids, keep_hops, keep_mask, mask_attributes, permute_edges, weigh
+from costa.augment.topology import (
+    drop_probability,
+    edge_ids,
+    keep_hops,
+    keep_mask,
+    mask_attributes,
+    permute_edges,
+    weigh,
+)
 from costa.errors import InputError
 from costa.methods.base import GradientMethod, Method
 from costa.methods.building import Encoder
-from costa.nn import GCN, Adjacency, Features, Hops, Preparation, SparseMatrix, sparse_if_faster
+from costa.nn import Adjacency, Features, Hops, Preparation, SparseMatrix, sparse_if_faster
 from costa.nn.hops import propagate
 from costa.nn.smoothness import smoothness
 

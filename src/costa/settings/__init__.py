@@ -16,6 +16,7 @@ from costa.settings.groups import (
     EqualLayers,
     Features,
     Head,
+    HopsAlone,
     Information,
     Loss,
     OneLayer,

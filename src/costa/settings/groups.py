@@ -87,6 +87,16 @@ class StepsAlone:
 
 
 @dataclass(frozen=True)
+class HopsAlone(StepsAlone):
+    """The features after so many steps along the edges (Âᵖ X for each of the powers), and PageRank's."""
+
+    powers: tuple[int, ...] = (1, 2, 4)
+
+    def __post_init__(self) -> None:
+        Encoder(kind="hops", steps=self.steps, teleport=self.teleport, powers=self.powers)  # checks their ranges
+
+
+@dataclass(frozen=True)
 class OneLayer:
     """A GCN of one layer."""
 

@@ -32,9 +32,7 @@ class Progress:
     losses: tuple[float, ...] = ()
 
 
-def save_checkpoint(
-    folder: Path, method: GradientMethod, optimizer: torch.optim.Optimizer, progress: Progress
-) -> None:
+def save_checkpoint(folder: Path, method: GradientMethod, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
     """Write a checkpoint into a RUN folder, replacing the previous one."""
     from safetensors.torch import save_file
 
