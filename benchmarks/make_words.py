@@ -3,11 +3,11 @@
     python benchmarks/make_words.py FOLDER
 
 FOLDER holds all of WordNet 3.1 as a graph: ``wordnet.npz`` (synsets and their pointers, TF-IDF of the glosses, the 45
-lexicographers' files as labels) and ``wordnet-words.tsv.gz`` (first word and gloss of each synset). The part is chosen as
-follows; a count of a word is the number of glosses in WordNet that use it.
+lexicographers' files as labels) and ``wordnet-words.tsv.gz`` (first word and gloss of each synset). The part is chosen
+as follows; the count of a word is the number of glosses in WordNet that use it.
 
 1. Nouns of the files in ``FILES``, written in small letters. A topmost synset that is named like a file (``noun.Tops``,
-   "animal") belongs to that file. Synsets whose gloss matches ``RUDE`` are left out.
+   "animal") belongs to that file. Synsets whose word or gloss matches ``UNFIT`` are left out.
 2. Each word once, in the sense with the most pointers.
 3. Words with a count of ``COMMON`` or more, and words with a count of 1 or more that point to two or more of those.
 4. The largest connected component, with all pointers among its synsets as edges.
@@ -44,7 +44,10 @@ FILES = {  # a lexicographers' file's number, and its name without "noun."
 }
 TOPS = 3
 NAME = re.compile(r"[a-z]+(?:[ -][a-z]+)*")
-RUDE = re.compile(r"offensive|obscene|vulgar|disparag|slur|slang|derogat|ethnic|taboo|sexual|prostitut|naked", re.I)
+UNFIT = re.compile(
+    "offensive|obscene|vulgar|disparag|slur|slang|derogat|ethnic|taboo|sexual|prostitut|naked|genital|vulva|vagina|penis",
+    re.IGNORECASE,
+)
 COMMON, JOINS, COLUMN = 5, 2, 8
 LONGEST = 120
 """Longest gloss, in characters."""
@@ -107,7 +110,7 @@ def each_once(words: list[str], glosses: tuple[str, ...], labels: np.ndarray, po
     """Which synsets are nouns of the files, each word in the sense with the most pointers, the earliest if tied."""
     sense: dict[str, int] = {}
     for node in np.argsort(-pointers, kind="stable"):
-        if labels[node] in FILES and NAME.fullmatch(words[node]) and not RUDE.search(glosses[node]):
+        if labels[node] in FILES and NAME.fullmatch(words[node]) and not UNFIT.search(words[node] + glosses[node]):
             sense.setdefault(words[node], int(node))
     chosen = np.zeros(len(words), dtype=bool)
     chosen[list(sense.values())] = True
