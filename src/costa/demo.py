@@ -27,7 +27,7 @@ from costa.settings.presets import resolve
 
 GRAPH = "words"
 ABOUT = (
-    "4,731 common nouns of WordNet, linked by its pointers (a dog is a canine, a wheel is part of a car). A node's"
+    "4,731 common nouns of WordNet, linked by its pointers (a dog is a canine, a bumper is part of a car). A node's"
     " features are the words of its gloss; its label is its kind: animal, food, person …"
 )
 METHOD, EPOCHS = "costa-mv", 80
