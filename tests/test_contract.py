@@ -54,6 +54,7 @@ def test_names_of_datasets():
         "pubmed",
         "dblp",
         "digits",
+        "words",
     }
 
 

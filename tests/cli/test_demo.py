@@ -2,7 +2,7 @@
 
 
 def test_demo_leaves_other_peoples_folders_alone(costa, tmp_path):
-    mine = tmp_path / "digits-costa-mv-0"
+    mine = tmp_path / "words-costa-mv-0"
     mine.mkdir()
     (mine / "config.json").write_text("{}")
     result = costa("demo", "--out", tmp_path)

@@ -43,8 +43,10 @@ def test_a_bundle(edges_of: EdgesOf, tmp_path: Path) -> None:
         x=np.eye(3),
         y=np.array([7, -1, 4]),
         node_ids=np.array(["ann", "bob", "cy"]),
+        node_notes=np.array(["a baker", "", "a sailor"]),
     )
     data = read_files(tmp_path / "mine.npz")
+    assert data.node_notes == ["a baker", "", "a sailor"]
     assert (data.name, data.node_ids) == ("mine", ["ann", "bob", "cy"])
     assert (data.y.tolist(), data.label_names) == ([1, -1, 0], ["4", "7"])
     assert edges_of(data) == [[0, 1], [1, 0], [1, 2], [2, 1]]

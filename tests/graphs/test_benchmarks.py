@@ -11,19 +11,22 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import platformdirs
 import pytest
 import torch
+from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_digits
 from torch_geometric.datasets import Amazon, Planetoid, WikiCS
+from torch_geometric.utils import to_scipy_sparse_matrix
 
 from costa.errors import InputError
 from costa.graphs.benchmarks import BENCHMARKS, Benchmark, RawFile, content_digest, load_benchmark
 
-NAMES = "wikics amazon-computers amazon-photo coauthor-cs coauthor-physics cora citeseer pubmed dblp digits"
+NAMES = "wikics amazon-computers amazon-photo coauthor-cs coauthor-physics cora citeseer pubmed dblp digits words"
 BY_NAME = {benchmark.name: benchmark for benchmark in BENCHMARKS}
 
 
@@ -115,7 +118,7 @@ def test_every_file_has_a_sum_or_its_content_has() -> None:
             assert len(bytes.fromhex(known)) == 32
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES.split() if name not in ("wikics", "digits")])
+@pytest.mark.parametrize("name", [name for name in NAMES.split() if name not in ("wikics", "digits", "words")])
 def test_counts_types_and_form(name: str, data_dir: Path) -> None:
     benchmark = BY_NAME[name]
     before = listing(data_dir)
@@ -217,6 +220,34 @@ def test_digits_against_a_plain_twin() -> None:
     assert data.y.tolist() == labels.tolist()
     counts = BY_NAME["digits"]
     assert (data.num_nodes, data.num_edges // 2, data.num_features) == (counts.nodes, counts.edges, counts.features)
+
+
+def test_words_are_a_connected_part_of_wordnet() -> None:
+    data, table = load_benchmark(BY_NAME["words"]), BY_NAME["words"]
+    assert (data.num_nodes, data.num_edges // 2, data.num_features) == (table.nodes, table.edges, table.features)
+    assert len(set(data.node_ids)) == len(data.node_notes) == data.num_nodes
+    assert data.y.bincount(minlength=table.classes).min() >= 100
+    assert len(data.label_names) == table.classes
+    length = data.x.norm(dim=1)
+    assert bool(((length - 1).abs() < 1e-5).logical_or(length == 0).all())
+    assert int((length == 0).sum()) < 0.02 * data.num_nodes
+    joined = to_scipy_sparse_matrix(data.edge_index, num_nodes=data.num_nodes)
+    assert connected_components(joined, directed=False)[0] == 1
+    dog, canine = data.node_ids.index("dog"), data.node_ids.index("canine")
+    assert data.label_names[data.y[dog]] == "animal"
+    assert data.node_notes[dog].startswith("a member of the genus Canis")
+    assert canine in data.edge_index[1, data.edge_index[0] == dog]
+
+
+def test_the_file_of_words_is_small_holds_no_pickle_and_has_its_licence_beside_it() -> None:
+    folder = resources.files("costa.graphs")
+    with resources.as_file(folder / "words.npz") as path:
+        assert path.stat().st_size < 500_000
+        with np.load(path, allow_pickle=False) as arrays:
+            assert not any(arrays[key].dtype.hasobject for key in arrays)
+    licence = (folder / "WORDNET-LICENSE").read_text()
+    assert "Princeton" in licence
+    assert "Permission to use, copy, modify and distribute" in licence
 
 
 def test_the_argument_comes_before_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

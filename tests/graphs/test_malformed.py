@@ -413,6 +413,10 @@ FILES: dict[str, tuple[tuple[str, Content], str]] = {
         ("graph.npz", {"edge_index": np.array([[0], [1]]), "node_ids": np.array(["a", "b", "a"]), "x": ROWS}),
         "node_ids in 'FOLDER/graph.npz' lists the id 'a' twice, in rows 1 and 3; drop one of them.",
     ),
+    "too few notes": (
+        ("graph.npz", {"edge_index": np.array([[0], [1]]), "node_notes": np.array(["a", "b"]), "x": ROWS}),
+        "node_notes in 'FOLDER/graph.npz' has 2 lines for 3 nodes; give one each.",
+    ),
     "no XML": (
         ("graph.graphml", "<graphml><graph>"),
         "'FOLDER/graph.graphml' cannot be read as GraphML (ParseError); write it again with networkx.write_graphml.",

@@ -1,9 +1,12 @@
 """The page in a real browser: Debian's Chromium, headless, with a software renderer for WebGL."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
+
+from costa.report.page import render
 
 from .conftest import MARKUP
 
@@ -39,7 +42,7 @@ def visit(browser, small_run):
     """Open the page: visit(width=…) → the page, with what it asked for and complained about."""
     opened = []
 
-    def open_page(width=1000, scheme="light"):
+    def open_page(width=1000, scheme="light", path=small_run.page):
         context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
         opened.append(context)
         page = context.new_page()
@@ -47,7 +50,7 @@ def visit(browser, small_run):
         page.on("request", lambda request: page.requests.append(request.url))
         page.on("console", lambda message: page.complaints.append(message.text))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.goto(small_run.page.as_uri())
+        page.goto(path.as_uri())
         settle(page)
         return page
 
@@ -109,6 +112,50 @@ def test_the_card_says_what_the_graph_says(visit, small_run):
     assert f"{same} of {known} neighbours have its label" in text
     assert ", ".join(graph.node_ids[node] for node in nodes.nearest[8]) in text
     assert "<b>blue</b>" in text
+
+
+def test_the_card_has_the_nodes_note(visit, small_run, tmp_path):
+    notes = [f"{MARKUP} {node}" for node in range(60)]
+    noted = replace(small_run.facts, nodes=replace(small_run.facts.nodes, notes=notes))
+    (tmp_path / "noted.html").write_text(render(noted), encoding="utf-8")
+    card = find(visit(path=tmp_path / "noted.html"), "person 08 & co")
+    assert card.locator("p").first.inner_text() == notes[8]
+    assert card.locator("img").count() == 0
+
+
+def test_the_card_names_the_neighbours(visit, small_run):
+    source, target = small_run.graph.edge_index
+    around = [small_run.graph.node_ids[node] for node in target[source == 8].sort().values]
+    card = find(visit(), "person 08 & co")
+    listed = ", ".join(around[:8]) + (f" and {len(around) - 8} more." if len(around) > 8 else ".")
+    assert card.locator("p").last.inner_text().endswith(f": {listed}")
+
+
+def test_a_name_on_the_card_leads_to_its_node(visit, small_run):
+    page = visit()
+    card = find(page, "person 08 & co")
+    other = small_run.graph.node_ids[small_run.facts.nodes.nearest[8, 0]]
+    card.get_by_role("button", name=other, exact=True).first.click()
+    settle(page)
+    assert card.locator("h3").inner_text() == other
+    page.focus("#points")
+    page.keyboard.press("Escape")
+    settle(page)
+    assert not card.is_visible()
+
+
+def test_search_ignores_case(visit):
+    assert find(visit(), "PERSON 31").locator("h3").inner_text() == "person 31 & co"
+
+
+def test_names_are_written_on_the_map(visit):
+    written = """() => {
+      const over = document.getElementById("over");
+      return over.getContext("2d").getImageData(0, 0, over.width, over.height).data.some((value) => value > 0);
+    }"""
+    page = visit()
+    assert page.evaluate(written)
+    assert not page.locator("#card").is_visible()
 
 
 def test_lines_lead_to_the_neighbours_in_the_graph(visit, small_run):

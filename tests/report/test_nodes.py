@@ -36,6 +36,15 @@ def test_labels_clusters_and_neighbours(square):
     assert all(node not in row for node, row in enumerate(found.nearest.tolist()))
 
 
+def test_ids_and_notes_belong_to_the_nodes_shown(square):
+    z, graph = square
+    assert (map_nodes(z, graph).packed()["ids"], map_nodes(z, graph).packed()["notes"]) == (None, None)
+    graph.node_ids, graph.node_notes = list("abcdef"), [f"note {i}" for i in range(6)]
+    part = map_nodes(z, graph, most=4)
+    assert part.packed()["ids"] == ["abcdef"[node] for node in part.shown]
+    assert part.packed()["notes"] == [f"note {node}" for node in part.shown]
+
+
 def test_without_labels_clusters_are_counted_by_size(square):
     z, graph = square
     graph.y = None

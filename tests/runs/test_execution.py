@@ -1,6 +1,7 @@
 """One seed: what is on disk after training, after a failure and after a resume."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -18,6 +19,16 @@ def test_a_run_is_a_folder_of_files(a_job, tmp_path):
     config = json.loads((tmp_path / "deep" / "run" / "config.json").read_text())
     assert (config["method"], config["graph"], config["seed"]) == ("costa-sv", "communities", 3)
     assert load_embeddings(tmp_path / "deep" / "run").shape == (200, 16)
+
+
+@pytest.mark.parametrize("spec", ["words", "./words"])
+def test_a_graph_with_ids_is_found_again_by_its_name_or_from_any_folder(a_job, tmp_path, monkeypatch, spec):
+    monkeypatch.chdir(tmp_path)
+    job = a_job()
+    job.graph.node_ids = [str(node) for node in range(200)]
+    execution.execute(replace(job, spec=spec), tmp_path / "run", seed=0)
+    where = json.loads((tmp_path / "run" / "config.json").read_text())["graph"]
+    assert where == ("words" if spec == "words" else str(tmp_path / "words"))
 
 
 def test_vectors_that_are_not_finite_have_diverged(a_job, tmp_path, monkeypatch):

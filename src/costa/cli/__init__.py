@@ -20,7 +20,7 @@ app = typer.Typer(
     " `costa datasets`, or a folder with edges.csv and features.npy|csv (./cora if it is named like a dataset); or name"
     " the files with --edges, --features and --nodes.",
 )
-app.command(short_help="Try COSTA on handwritten digits, no download.")(demo.demo)
+app.command(short_help="Try COSTA on a graph of words, no download.")(demo.demo)
 app.command(short_help="Learn vectors for a graph's nodes.")(train.train)
 app.command(short_help="Evaluate vectors on the graph's labels.")(probe.probe)
 app.command(short_help="Make vectors with a trained model.")(embed.embed)

@@ -15,7 +15,10 @@ def datasets() -> None:
         [[graph.name, *(f"{getattr(graph, count):,}" for count in counts), graph.description] for graph in BENCHMARKS],
         right=counts,
     )
-    say("\nAll but digits are downloaded once, checked and cached; --data-dir or COSTA_DATA names a folder with them.")
+    say(
+        "\nAll but digits and words are downloaded once, checked and cached; --data-dir or COSTA_DATA names a folder"
+        " with them."
+    )
 
 
 def methods() -> None:

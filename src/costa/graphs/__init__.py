@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from costa.graphs.memory import as_graph
 
-__all__ = ["BENCHMARKS", "as_graph", "load_graph", "name_files", "named_files"]
+__all__ = ["BENCHMARKS", "as_graph", "is_name", "load_graph", "name_files", "named_files"]
 
 Location = str | os.PathLike[str]
 
@@ -43,8 +43,8 @@ def load_graph(
 
     The graph carries ``x`` (n × features, float32, unscaled), ``edge_index`` (both directions of every
     edge, no duplicates), ``y`` (int64, −1 if unlabelled) and ``name``; if the source has them, also
-    ``edge_weight`` and ``train_mask``, ``val_mask``, ``test_mask``. A user's own graph carries ``node_ids``
-    and ``label_names`` too (see :mod:`costa.graphs.files`).
+    ``edge_weight`` and ``train_mask``, ``val_mask``, ``test_mask``. A user's own graph and ``"words"`` carry
+    ``node_ids`` and ``label_names`` too (see :mod:`costa.graphs.files`), and may carry ``node_notes``.
 
     Args:
         name_or_path: One of the names in ``BENCHMARKS``; a folder with an ``edges`` file; a file of edges, a bundle
@@ -68,10 +68,10 @@ def load_graph(
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     given = os.fspath(name_or_path)
     path = Path(given).expanduser()
-    is_name = isinstance(name_or_path, str) and name_or_path in known
-    if (features is not None or nodes is not None) and (is_name or path.is_dir()):
+    named = is_name(name_or_path)
+    if (features is not None or nodes is not None) and (named or path.is_dir()):
         raise InputError(f"features and nodes go with a file of edges, which {given!r} is not; leave them out.")
-    if is_name:
+    if named:
         graph = load_benchmark(known[given], data_dir=data_dir)
     else:
         graph = _read_path(path, given, features, nodes)
@@ -83,6 +83,15 @@ def load_graph(
 
     check_graph(graph)
     return graph
+
+
+def is_name(name_or_path: Location) -> bool:
+    """Whether :func:`load_graph` takes this for a benchmark's name, not for a path.
+
+    >>> is_name("words"), is_name("./words"), is_name(Path("words"))
+    (True, False, False)
+    """
+    return isinstance(name_or_path, str) and any(name_or_path == benchmark.name for benchmark in BENCHMARKS)
 
 
 def _read_path(path: Path, given: str, features: Location | None, nodes: Location | None) -> Data:

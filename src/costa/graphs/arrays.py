@@ -5,7 +5,8 @@ A bundle is one ``.npz`` file with
 - ``edge_index`` (2 × edges, row numbers) and perhaps ``edge_weight``; or an adjacency matrix, as in the public
   benchmarks (``adj_data``, ``adj_indices``, ``adj_indptr``, ``adj_shape``) or as ``scipy.sparse.save_npz`` writes it;
 - perhaps ``x``, or ``attr_data``, ``attr_indices``, ``attr_indptr``, ``attr_shape``: the features, unscaled;
-- perhaps ``y`` or ``labels``, one per node, negative or NaN if unlabelled; perhaps ``node_ids``.
+- perhaps ``y`` or ``labels``, one per node, negative or NaN if unlabelled; perhaps ``node_ids``;
+- perhaps ``node_notes``, a line of text on each node that the report shows with it.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Bundle:
     features: Features | None
     labels: list[str] | None
     ids: list[Any] | None
+    notes: list[str] | None
 
 
 def read_features(path: Path) -> Features:
@@ -183,13 +185,14 @@ def read_bundle(path: Path) -> Bundle:
     y = _optional(loaded, "y" if "y" in loaded else "labels", where)
     if y is not None and y.ndim != 1:
         raise InputError(f"the labels in {where} have the shape {y.shape}; give one for each node.")
-    ids = _optional(loaded, "node_ids", where)
+    ids, notes = (_optional(loaded, key, where) for key in ("node_ids", "node_notes"))
     x_where = f"x in {where}"
     return Bundle(
         links,
         None if x is None else as_features(x, x_where, x_where),
         None if y is None else as_labels(y),
         None if ids is None else ids.tolist(),
+        None if notes is None else [str(note) for note in notes.tolist()],
     )
 
 

@@ -1,4 +1,4 @@
-"""The nine datasets of the paper and the embedded digits graph; ``benchmarks.toml`` has their sources and checksums.
+"""The nine datasets of the paper and two embedded graphs; ``benchmarks.toml`` has their sources and checksums.
 
 PyTorch Geometric's own readers do the reading, so the graphs equal those of its dataset classes, but no
 ``processed/`` folder is ever written. The readers work as follows:
@@ -10,6 +10,9 @@ PyTorch Geometric's own readers do the reading, so the graphs equal those of its
   undirected.
 - WikiCS: made undirected, self-loops kept, its 20 splits as the columns of ``train_mask``, ``val_mask`` and
   ``stopping_mask``; all splits share one ``test_mask``.
+
+Two graphs need no download: ``digits`` is made from scikit-learn's images, and ``words``, a part of WordNet, is the
+bundle ``words.npz`` (``WORDNET-LICENSE`` is its licence, ``benchmarks/make_words.py`` made it). Its nodes have ids.
 
 A data folder (``data_dir``, ``COSTA_DATA``) has the layout of those classes' root, ``FOLDER/raw/FILE``. It is
 only read.
@@ -55,7 +58,7 @@ class Benchmark:
         name: What a user types.
         title: What a table prints.
         description: One line on what nodes, edges and classes are.
-        reader: The format of its files; ``digits`` has no files.
+        reader: The format of its files; ``digits`` and ``words`` are embedded.
         folder: Its folder below a data folder.
         files: What ``FOLDER/raw`` holds.
         nodes: The number of nodes.
@@ -68,7 +71,7 @@ class Benchmark:
     name: str
     title: str
     description: str
-    reader: Literal["planetoid", "npz", "wikics", "digits"]
+    reader: Literal["planetoid", "npz", "wikics", "digits", "words"]
     folder: str
     files: tuple[RawFile, ...]
     nodes: int
@@ -100,6 +103,8 @@ def load_benchmark(benchmark: Benchmark, *, data_dir: str | os.PathLike[str] | N
     """
     if benchmark.reader == "digits":
         data = _digits()
+    elif benchmark.reader == "words":
+        data = _words()
     else:
         raw = _in_data_folder(benchmark, data_dir)
         if raw is None:
@@ -287,3 +292,11 @@ def _digits() -> Data:
         edge_index=to_undirected(torch.from_numpy(edges), num_nodes=len(pixels)),
         y=torch.from_numpy(labels).long(),
     )
+
+
+def _words() -> Data:
+    """The bundle that comes with the package."""
+    from costa.graphs.files import read_files
+
+    with resources.as_file(resources.files(__package__) / "words.npz") as path:
+        return read_files(path)

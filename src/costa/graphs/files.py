@@ -116,7 +116,14 @@ def _assemble_bundle(path: Path, features: Table | Features | None, nodes: Table
         where = f"node_ids in {str(path)!r}"
         nodes = Table(where, where, {"id": bundle.ids}, len(bundle.ids))
     labelled = nodes is not None and "label" in nodes.columns
-    return assemble(bundle.links, features or bundle.features, nodes, None if labelled else bundle.labels)
+    graph = assemble(bundle.links, features or bundle.features, nodes, None if labelled else bundle.labels)
+    if bundle.notes is not None:
+        if len(bundle.notes) != graph.num_nodes:
+            raise InputError(
+                f"node_notes in {str(path)!r} has {len(bundle.notes)} lines for {graph.num_nodes} nodes; give one each."
+            )
+        graph.node_notes = bundle.notes
+    return graph
 
 
 def _assemble_graphml(path: Path, features: Table | Features | None, nodes: Table | None) -> Data:

@@ -13,7 +13,7 @@
     light: ["#bcd4ea", "#3f84bd", "#062a55"],  // a larger degree is further from the background
     dark: ["#2c4a6e", "#5aa3dc", "#eaf5ff"],
   };
-  const SHAPES = 6, NONE = "#9a9a9a", REACH = 14, CELLS = 128;
+  const SHAPES = 6, NONE = "#9a9a9a", REACH = 14, CELLS = 128, MOST_NAMES = 60, LISTED = 8;
 
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const whole = (text) => {
@@ -225,6 +225,7 @@
     const pen = over.getContext("2d"), ink = getComputedStyle(document.body).color;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
+    writeNames(pen, node < 0 ? [] : [node, ...nearest.subarray(node * near, node * near + near)]);
     if (node < 0) { card.hidden = true; return; }
     const [x, y] = toScreen(node);
     pen.strokeStyle = pen.fillStyle = ink;
@@ -249,6 +250,27 @@
     card.style.left = `${Math.max(6, Math.min(width - card.offsetWidth - 6, left))}px`;
     card.style.top = `${Math.max(6, Math.min(height - card.offsetHeight - 6, y - card.offsetHeight / 2))}px`;
   }
+  // Names, as on a road map: those of the chosen node and its nearest, then by degree, each where there is space.
+  const named = data.ids && data.ids.some((id) => Number.isNaN(Number(id)));
+  const ranked = named ? Uint32Array.from(degree.keys()).sort((a, b) => degree[b] - degree[a]) : [];
+  const widths = new Float32Array(named ? n : 0);
+  function writeNames(pen, first) {
+    const { color, fontFamily } = getComputedStyle(document.body), taken = [];
+    Object.assign(pen, { font: `12px ${fontFamily}`, textAlign: "center", lineJoin: "round", lineWidth: 3, fillStyle: color });
+    pen.strokeStyle = getComputedStyle(stage).backgroundColor;
+    for (const i of named ? [...first, ...ranked] : []) {
+      if (taken.length === MOST_NAMES) break;
+      const [x, y] = toScreen(i), text = nameOf(i).length > 24 ? `${nameOf(i).slice(0, 23)}…` : nameOf(i);
+      if (x < 0 || y < 16 || x > width || y > height || faded(i)) continue;
+      const half = (widths[i] ||= pen.measureText(text).width) / 2 + 6;
+      if (x < half || x > width - half) continue;
+      if (taken.some(([left, right, base]) => x + half > left && x - half < right && Math.abs(y - base) < 20)) continue;
+      taken.push([x - half, x + half, y]);
+      pen.strokeText(text, x, y - 8);
+      pen.fillText(text, x, y - 8);
+    }
+    pen.lineWidth = 1;
+  }
   function ring(pen, x, y, radius, line) {
     pen.lineWidth = line;
     pen.beginPath();
@@ -267,18 +289,31 @@
     if (labels) fact("label", groupName(labels, node));
     fact("cluster", groupName(clusters, node));
     fact("degree", degree[node].toLocaleString("en"));
-    const lines = [];
-    if (labels && labels.of[node] >= 0 && labels.known[node]) {
-      const alike = share(labels.same[node], labels.known[node]);
-      lines.push(`In the graph: ${alike} neighbours have its label, ${share(clusters.same[node], clusters.known[node])} its cluster.`);
-    } else if (clusters.known[node]) {
-      lines.push(`In the graph: ${share(clusters.same[node], clusters.known[node])} neighbours are in its cluster.`);
-    } else lines.push("It has no neighbours in the graph.");
+    const lines = [], around = neighbours ? [...neighbours(node)] : [];
     const closest = [...nearest.subarray(node * near, node * near + near)], by = labels && labels.of[node] >= 0 ? labels : clusters;
     const alike = closest.filter((other) => by.of[other] === by.of[node]).length;
-    lines.push(`By vector: ${share(alike, near)} nearest nodes have its ${by === labels ? "label" : "cluster"}: ${closest.map(nameOf).join(", ")}.`);
-    card.replaceChildren(element("h3", nameOf(node)), facts, ...lines.map((text) => element("p", text)));
+    lines.push([`By vector: ${share(alike, near)} nearest nodes have its ${by === labels ? "label" : "cluster"}`, closest]);
+    if (labels && labels.of[node] >= 0 && labels.known[node]) {
+      const alike = share(labels.same[node], labels.known[node]);
+      lines.push([`In the graph: ${alike} neighbours have its label, ${share(clusters.same[node], clusters.known[node])} its cluster`, around]);
+    } else if (clusters.known[node]) {
+      lines.push([`In the graph: ${share(clusters.same[node], clusters.known[node])} neighbours are in its cluster`, around]);
+    } else lines.push(["It has no neighbours in the graph", []]);
+    const note = data.notes && data.notes[node] ? [element("p", data.notes[node])] : [];
+    card.replaceChildren(element("h3", nameOf(node)), ...note, facts, ...lines.map(listed));
     card.hidden = false;
+  }
+  // A sentence that ends with nodes; on the card of a node that was clicked, each leads to its own card.
+  function listed([text, nodes]) {
+    const line = element("p", nodes.length ? `${text}: ` : `${text}.`), more = nodes.length - LISTED;
+    nodes.slice(0, LISTED).forEach((node, place, all) => {
+      const button = Object.assign(element("button", nameOf(node)), { type: "button", onclick: () => goTo(node) });
+      const item = element("span", "");  // keeps the comma with the name
+      item.append(button, place + 1 < all.length ? "," : more > 0 ? "" : ".");
+      line.append(place ? " " : "", item);
+    });
+    if (more > 0) line.append(` and ${more.toLocaleString("en")} more.`);
+    return line;
   }
 
   function under(x, y) {
@@ -302,8 +337,15 @@
     view.y += held[1] - moved[1];
     redraw();
   }
+  function goTo(node) {
+    view.scale = Math.max(view.scale, 4 * view.whole);
+    view.x = px[node];
+    view.y = py[node];
+    select(node);
+  }
   function select(node) {
     kept = node;
+    card.classList.toggle("kept", node >= 0);
     redraw();
   }
 
@@ -359,7 +401,7 @@
     const keys = {
       ArrowLeft: () => { view.x -= step; }, ArrowRight: () => { view.x += step; },
       ArrowUp: () => { view.y += step; }, ArrowDown: () => { view.y -= step; },
-      "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), 0: fit, Escape: () => { kept = hovered = -1; },
+      "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), 0: fit, Escape: () => { hovered = -1; select(-1); },
     };
     if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -387,15 +429,11 @@
     for (let i = 0; i < n && node < 0 && text; i++) {
       const name = nameOf(i);
       if (name === text) node = i;
-      else if (begun < 0 && name.startsWith(text)) begun = i;
+      else if (begun < 0 && name.toLowerCase().startsWith(text.toLowerCase())) begun = i;
     }
     if (node < 0) node = begun;
     field.setAttribute("aria-invalid", String(node < 0));
-    if (node < 0) return;
-    view.scale = Math.max(view.scale, 4 * view.whole);
-    view.x = px[node];
-    view.y = py[node];
-    select(node);
+    if (node >= 0) goTo(node);
   });
 
   const shapePaths = [

@@ -28,6 +28,7 @@ CLUSTERS = 8
 """Number of clusters for a graph without labels."""
 WIDE, REDUCED = 1024, 256
 """Vectors wider than ``WIDE`` are clustered and compared by their first ``REDUCED`` principal components."""
+TEXTS = ("node_ids", "node_notes")
 
 Integers = NDArray[np.int64]
 
@@ -61,6 +62,7 @@ class NodeMap:
         nearest: For each node those of the largest cosine, nearest first; indices into ``shown``.
         edges: 2 × e between nodes shown, both directions; None if there are too many.
         ids: The user's node ids; None if a node's index is its id.
+        notes: A line of text on each node; None if the graph has none.
         reduced: Whether clusters and nearest nodes come from principal components.
     """
 
@@ -72,6 +74,7 @@ class NodeMap:
     nearest: Integers
     edges: Integers | None
     ids: list[str] | None
+    notes: list[str] | None
     reduced: bool
 
     def packed(self) -> dict[str, Any]:
@@ -87,6 +90,7 @@ class NodeMap:
             "nearest": pack_whole(self.nearest),
             "edges": None if self.edges is None else pack_edges(self.edges, len(self.shown)),
             "ids": [str(node) for node in self.shown] if self.ids is None and not whole else self.ids,
+            "notes": self.notes,
         }
 
 
@@ -95,7 +99,7 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
 
     Args:
         z: n × d, finite.
-        graph: May have ``y``, ``node_ids`` and ``label_names``.
+        graph: May have ``y``, ``node_ids``, ``label_names`` and ``node_notes``.
         seed: Random seed of the sample, the layout and the clusters.
         most: Largest number of nodes shown.
     """
@@ -114,7 +118,7 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
     label, names = _labels(graph)
     cluster = _clusters(unit, label, len(names) or CLUSTERS, seed)
     among = _among(edge_index, shown, n)
-    ids = graph.get("node_ids")
+    ids, notes = ([str(text[node]) for node in shown] if (text := graph.get(key)) else None for key in TEXTS)
     return NodeMap(
         shown=shown,
         layout=lay_out(unit[shown], seed=seed),
@@ -123,7 +127,8 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
         degree=degrees(graph.edge_index, n).numpy()[shown],
         nearest=_nearest(unit[shown]),
         edges=among if among.shape[1] <= 2 * MOST_EDGES else None,
-        ids=None if ids is None else [str(ids[node]) for node in shown],
+        ids=ids,
+        notes=notes,
         reduced=reduced,
     )
 

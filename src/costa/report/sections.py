@@ -129,10 +129,11 @@ def map_of_nodes(facts: Facts) -> str:
         '<canvas id="over" aria-hidden="true"></canvas><div id="card" role="status" hidden></div></div>'
         '<div id="legend" role="group" aria-label="Legend"></div>'
         '<noscript><p class="warning">The map needs JavaScript, which is switched off.</p></noscript>'
-        '<p class="small" id="map-help">Point at a node to see its details; click to keep them. Lines lead to its'
-        " neighbours in the graph, rings mark the nearest vectors. Drag to move; zoom with the buttons, by pinching, or"
-        " with the wheel after a click on the map. Keys: arrows move, + and − zoom, 0 shows all, Esc clears the"
-        f" selection. Click legend entries to highlight their groups. {_layout(nodes)}</p>",
+        '<p class="small" id="map-help">Point at a node to see its details; click to keep them, then click a name on'
+        " the card to go there. Lines lead to its neighbours in the graph, rings mark the nearest vectors. Drag to"
+        " move; zoom with the buttons, by pinching, or with the wheel after a click on the map. Keys: arrows move,"
+        " + and − zoom, 0 shows all, Esc clears the selection. Click legend entries to highlight their groups."
+        f" {_layout(nodes)}</p>",
     )
 
 

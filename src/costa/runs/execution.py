@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 
 from costa import settings, training
 from costa.evaluate import health
+from costa.graphs import is_name
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.runs.evaluation import evaluate_all
@@ -79,7 +80,9 @@ def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
         if has_ended(folder):
             return read_metrics(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    where = job.spec if job.graph.get("node_ids") is None else str(Path(job.spec).resolve())
+    # a graph that was read from files has ids, and is found again from any folder
+    from_files = job.graph.get("node_ids") is not None and not is_name(job.spec)
+    where = str(Path(job.spec).resolve()) if from_files else job.spec
     config = {
         "schema": SCHEMA,
         "method": job.method,

@@ -2,7 +2,7 @@
 
 - ``model.safetensors``: the weights, feature scaling included
 - ``config.json``: method, graph, seed, every setting and where it came from
-- ``embeddings.npy``: the nodes' vectors; for a user's own graph also ``embeddings.parquet`` (or ``.csv``), with ids
+- ``embeddings.npy``: the nodes' vectors; for nodes with ids also ``embeddings.parquet`` (or ``.csv``), with ids
 - ``metrics.json``: what was measured; its fields are a contract
 - ``log.csv``: the loss of every epoch
 - ``checkpoint.safetensors``: only during training and after an interruption
