@@ -18,8 +18,9 @@ from costa import settings
 from costa.methods.base import Method
 from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import EncoderMethod
-from costa.nn import Adjacency, Preparation, SparseMatrix
+from costa.nn import Adjacency, Preparation
 from costa.nn.encoders import diffuse
+from costa.nn.sparse import is_csr
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,11 @@ class UntrainedSettings:
     encoder: settings.Encoder = field(default_factory=partial(settings.Encoder, width=512))
 
 
+FULL = 2**31
+"""Bytes. Features that would take more once they are filled in are reduced to ``RANK`` columns first."""
+RANK = 512
+
+
 class Raw(Method):
     """The features themselves: Z = X, scaled and perhaps reduced."""
 
@@ -67,10 +73,23 @@ class Raw(Method):
         """Learn feature scaling and reduction."""
         Preparation(self.scaling, self.reduction).fit(graph.x)
 
+    @classmethod
+    def choose(cls, graph: Data) -> dict[str, Any]:
+        """Also reduce a sparse X that would be too large once it is filled in; a dense one is in memory already."""
+        chosen = super().choose(graph)
+        large = is_csr(graph.x) and 4 * graph.x.numel() > FULL
+        return chosen | ({"features.rank": RANK} if large and cls._fills_in(chosen["features.scaling"]) else {})
+
+    @staticmethod
+    def _fills_in(scaling: str) -> bool:
+        return scaling == "standard"
+
     def embed(self, graph: Data) -> Tensor:
-        """X, scaled and perhaps reduced."""
+        """X, scaled and perhaps reduced; a CSR tensor if the graph's X is one, unless its columns are centred."""
         x = Preparation(self.scaling, self.reduction).apply(graph.x)
-        return x.to_dense() if isinstance(x, SparseMatrix) else x
+        if isinstance(x, Tensor):
+            return x
+        return x.a if x.shift is None else x.to_dense()
 
 
 class Diffused(Raw):
@@ -91,10 +110,14 @@ class Diffused(Raw):
         encoder = settings.encoder
         return cls(build_features(settings.features, in_features), encoder.steps, encoder.teleport)
 
+    @staticmethod
+    def _fills_in(scaling: str) -> bool:
+        return True
+
     def embed(self, graph: Data) -> Tensor:
         """X, scaled, perhaps reduced, and diffused."""
         adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
-        return diffuse(super().embed(graph).float(), adjacency, self.steps, self.teleport)
+        return diffuse(super().embed(graph).float().to_dense(), adjacency, self.steps, self.teleport)
 
 
 class Untrained(EncoderMethod):
