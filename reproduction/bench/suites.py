@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -93,7 +94,9 @@ def subgraph(graph: Data, size: int) -> Data:
     ('digits-100', 100)
     """
     order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(0))
-    part = graph.subgraph(order[:size].sort().values)
+    dense = copy.copy(graph)
+    dense.x = graph.x.to_dense()  # rows of a CSR tensor cannot be selected
+    part = dense.subgraph(order[:size].sort().values)
     part.name = f"{graph.name}-{size}"
     return part
 

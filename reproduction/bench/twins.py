@@ -37,7 +37,7 @@ class PlainTwin(nn.Module):
 
     def __init__(self, graph: Data, device: torch.device, *, width: int = WIDTH) -> None:
         super().__init__()
-        self.x = graph.x.to(device)
+        self.x = graph.x.to_dense().to(device)
         self.edge_index = graph.edge_index.to(device)
         self.first = GCNConv(graph.num_features, width)
         self.second = GCNConv(width, width)

@@ -4,6 +4,7 @@ import pytest
 
 from costa.evaluate import baselines
 from costa.graphs.synthetic import planted_partition
+from costa.nn import SparseMatrix
 
 
 @pytest.fixture
@@ -42,3 +43,22 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(graph, tmp_path, mo
     (tmp_path / "file").write_text("")
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "file"))
     assert baselines.baseline_scores(graph, "random-10-10-80", 2)["raw"].accuracy > 0
+
+
+def test_sparse_features_are_scored_like_dense_ones_and_cached_by_their_content(graph, empty_cache, monkeypatch):
+    words, told = graph.clone(), []
+    words.x = (graph.x > graph.x.quantile(0.95)).float()
+    dense = baselines.baseline_scores(words, "random-10-10-80", 2)
+    words.x = SparseMatrix.from_dense(words.x).a
+    monkeypatch.setattr("costa.evaluate.inputs.DENSE", 0)  # never written out
+    sparse = baselines.baseline_scores(words, "random-10-10-80", 2, announce=told.append)
+    assert {name: score.nmi for name, score in sparse.items()} == pytest.approx(
+        {name: score.nmi for name, score in dense.items()}, abs=1e-6
+    )
+    for name, score in dense.items():
+        assert sparse[name].accuracy == pytest.approx(score.accuracy, abs=0.01)
+    baselines.baseline_scores(words.clone(), "random-10-10-80", 2, announce=told.append)
+    assert len(told) == 1
+    words.x = 2 * words.x
+    baselines.baseline_scores(words, "random-10-10-80", 2, announce=told.append)
+    assert len(told) == 2

@@ -5,6 +5,7 @@ import torch
 
 from costa.errors import InputError
 from costa.evaluate.clustering import Clustering, cluster
+from costa.nn import SparseMatrix
 
 
 def test_separate_classes_are_found_whatever_their_scale(blobs):
@@ -37,3 +38,4 @@ def test_sparse_features_are_clustered_like_dense_ones():
     z = torch.zeros(60, 200)
     z[torch.arange(60), y] = 1.0  # fewer than a tenth are non-zero
     assert cluster(z, y) == Clustering(nmi=1.0, ari=1.0)
+    assert cluster(SparseMatrix.from_dense(z).a, y) == cluster(z, y)

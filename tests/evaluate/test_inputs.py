@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from costa.errors import InputError
+from costa.evaluate import inputs
 from costa.evaluate.inputs import checked_labels, class_codes, stacked_rows, unit_rows
+from costa.nn.sparse import SparseMatrix, is_csr
 
 
 def test_classes_are_numbered_and_unlabelled_nodes_are_minus_one():
@@ -75,3 +77,22 @@ def test_vectors_that_cannot_be_stacked_get_a_sentence(zs, message):
 def test_cuda_that_is_absent_is_said():
     with pytest.raises(InputError, match="CUDA, which this machine does not have"):
         unit_rows(torch.ones(100, 4), 100, "cuda")
+
+
+def test_a_csr_is_scaled_like_the_dense_vectors_and_stays_one():
+    z = torch.randn(20, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    z = z * (z > 0.5) * torch.logspace(-30, 30, 20, dtype=torch.float64)[:, None]
+    x = unit_rows(SparseMatrix.from_dense(z).a, 20, None)
+    assert is_csr(x)
+    torch.testing.assert_close(x.to_dense(), unit_rows(z, 20, None))
+    z[4, 2] = torch.nan
+    with pytest.raises(InputError, match="not finite, first in row 4"):
+        unit_rows(SparseMatrix.from_dense(z).a, 20, None)
+
+
+def test_a_large_csr_is_not_written_out(monkeypatch):
+    z = SparseMatrix.from_dense(torch.eye(6, 9)).a
+    assert torch.equal(stacked_rows([z], 6, None), torch.eye(6, 9)[None])
+    monkeypatch.setattr(inputs, "DENSE", 10)
+    (kept,) = stacked_rows([z], 6, None)
+    assert is_csr(kept)

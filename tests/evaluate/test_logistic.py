@@ -5,7 +5,9 @@ from sklearn.linear_model import LogisticRegression
 from torch.nn.functional import cross_entropy, normalize
 
 from costa.evaluate import lbfgs, logistic
+from costa.evaluate.lbfgs import Coordinates, SparseCoordinates
 from costa.evaluate.logistic import LogisticModels, fit, fit_predict, fit_predict_sklearn
+from costa.nn import SparseMatrix
 
 pytestmark = pytest.mark.filterwarnings("error:.*did not converge")
 STRENGTHS = [2.0**-10, 2.0**-3, 1.0, 2.0**4, 2.0**10]
@@ -315,7 +317,60 @@ def test_predictions_agree_with_scikit_learn_on_cora(data_dir):
     root = adjacency.sum(1).rsqrt()
     adjacency = root[:, None] * adjacency * root
     weight = torch.randn(1433, 128, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    z = normalize(adjacency @ (adjacency @ (graph.x.double() @ weight)))
+    z = normalize(adjacency @ (adjacency @ (graph.x.to_dense().double() @ weight)))
     difference = agreement(z, graph.y, *ten_percent_splits(graph.num_nodes), [2.0**-5, 4.0, 1024.0])
     assert difference.abs().max() <= 0.3
     assert difference.mean(0).abs().max() <= 0.1
+
+
+def sparse_problem(n=240, d=50, classes=4, seed=0):
+    """Rows of length one of which about a tenth is not zero, as float64, dense and CSR."""
+    x, y = problem(n, d, classes, seed=seed)
+    kept = torch.rand(n, d, generator=torch.Generator().manual_seed(seed)) < 0.12
+    x = normalize(x * kept)
+    return x, SparseMatrix.from_dense(x).a, y
+
+
+def test_sparse_coordinates_are_the_centred_rows_written_out():
+    x, sparse, _ = sparse_problem(30, 12)
+    written, implicit = Coordinates.of(x[None], torch.ones(1, 30, dtype=torch.bool)), SparseCoordinates(sparse)
+    w, p = torch.randn(1, 5, 13, dtype=torch.float64), torch.randn(1, 5, 30, dtype=torch.float64)
+    for name in ("values", "mean", "real"):
+        torch.testing.assert_close(getattr(implicit, name).view(-1), getattr(written, name).view(-1))
+    torch.testing.assert_close(implicit.along(w), written.along(w))
+    torch.testing.assert_close(implicit.of_rows(p), written.of_rows(p))
+
+
+@pytest.mark.parametrize("memory", [logistic.MEMORY, 1], ids=["at once", "piece by piece"])
+def test_sparse_embeddings_predict_what_dense_ones_do(monkeypatch, memory):
+    monkeypatch.setattr(logistic, "MEMORY", memory)
+    x, sparse, y = sparse_problem()
+    y[200:] = -1
+    train = [torch.arange(60), torch.arange(30, 110)]
+    wanted = [torch.arange(110, 240), torch.arange(120, 200)]
+    c = strengths_for(2)
+    expected = fit_predict(x[None], y, train, wanted, c[None])
+    ours = fit_predict([sparse], y, train, wanted, c[None])
+    assert ours.shape == expected.shape == (1, 2, 5, 130)
+    assert (ours == expected).double().mean() > 0.998  # a tie may fall either way
+    assert torch.equal(ours < 0, expected < 0)
+    reference = fit_predict_sklearn([sparse], y, train, wanted, c[None])
+    assert (ours == reference).double().mean() > 0.998
+
+
+def test_a_class_without_a_row_and_a_pair_of_classes_are_as_in_dense_embeddings():
+    x, sparse, y = sparse_problem(classes=3)
+    train = [torch.where(y[:80] < 2)[0], torch.where(y[:80] == 1)[0]]
+    wanted = [torch.arange(80, 240)] * 2
+    ours, expected = (fit_predict(each, y, train, wanted, strengths_for(2)[None]) for each in ([sparse], x[None]))
+    assert (ours == expected).double().mean() > 0.998
+    assert ours[0, 0].max() < 2
+    assert (ours[0, 1] == 1).all()
+
+
+def test_each_training_set_may_have_a_sparse_embedding_of_its_own():
+    (x, sparse, y), (x2, sparse2, _) = sparse_problem(), sparse_problem(seed=1)
+    train, wanted, c = [torch.arange(60), torch.arange(60, 120)], [torch.arange(120, 240)] * 2, strengths_for(2)
+    ours = fit_predict([sparse, sparse2], y, train, wanted, c, within=[1, 0])
+    expected = fit_predict(torch.stack([x, x2]), y, train, wanted, c, within=[1, 0])
+    assert (ours == expected).double().mean() > 0.998

@@ -92,7 +92,7 @@ def package_method(name, sketch, rates, graph, dtype):
     else:
         # The package reads every graph in float32; here it is given the same inputs in float64.
         layout = Adjacency(graph.edge_index, NODES, dtype=dtype)
-        adjacency, x = layout.normalized(), graph.x.to(dtype)
+        adjacency, x = layout.normalized(), graph.x.to_dense().to(dtype)
         inputs = dataclasses.replace(method.inputs(graph), x=x, mixed=adjacency @ x, layout=layout, adjacency=adjacency)
         method.inputs = lambda _: inputs
     return method
@@ -139,7 +139,7 @@ def test_the_package_has_the_same_loss_and_gradients(name, sketch, augmented, dt
     assert sorted(PARAMETERS.values()) == sorted(package_parameters)
     model = plain.COSTA(FEATURES, WIDTH, torch.Generator()).to(dtype)
     model.load_state_dict({key: as_plain(key, package_parameters[theirs]) for key, theirs in PARAMETERS.items()})
-    x, edges = graph.x.to(dtype), graph.edge_index[:, each_edge_once(graph.edge_index)]
+    x, edges = graph.x.to_dense().to(dtype), graph.edge_index[:, each_edge_once(graph.edge_index)]
     plain_loss = model.loss([plain.make_view(x, edges, *draw) for draw in draws], p, TAU[name])
     plain_loss.backward()
 

@@ -10,6 +10,8 @@ import scipy.sparse
 import torch
 from torch_geometric.data import Data
 
+from costa.errors import InputError
+from costa.graphs.arrays import as_features
 from costa.graphs.files import read_files, read_folder
 
 Write = Callable[..., Path]
@@ -65,3 +67,23 @@ def test_a_public_benchmark_file_is_a_bundle(data_dir: Path) -> None:
     assert torch.equal(data.edge_index, known.edge_index)
     assert torch.equal(data.y, known.y)
     assert torch.equal((data.x > 0).float(), known.x)
+
+
+def test_features_that_are_mostly_zeros_stay_sparse_in_every_order(write: Write, folder: Path) -> None:
+    x = np.zeros((3, 40), dtype=np.float32)
+    x[0, 3], x[2, 7], x[2, 1] = 5, -1, 2
+    scipy.sparse.save_npz(folder / "features.npz", scipy.sparse.coo_array(x))
+    data = read_folder(write(folder, edges__csv="source,target\n0,2\n"))
+    assert data.x.layout == torch.sparse_csr
+    assert data.x.to_dense().tolist() == x.tolist()
+    given = scipy.sparse.csr_array((np.array([1.0, 4.0, 0.0]), np.array([3, 3, 9]), np.array([0, 3, 3])), shape=(2, 40))
+    features = as_features(given, "it", "it")
+    assert features.x.nnz == 1  # duplicates are summed, stored zeros dropped
+    assert features.x[0, 3] == 5
+    assert given.nnz == 3  # in a copy
+
+
+def test_an_overflow_in_a_sparse_matrix_is_named_by_its_place() -> None:
+    given = scipy.sparse.csr_array(([1.0, 1e300], ([0, 1], [30, 7])), shape=(2, 40))
+    with pytest.raises(InputError, match="in row 1, column 7"):
+        as_features(given, "it", "it")

@@ -25,6 +25,7 @@ from torch_geometric.utils import to_scipy_sparse_matrix
 
 from costa.errors import InputError
 from costa.graphs.benchmarks import BENCHMARKS, Benchmark, RawFile, content_digest, load_benchmark
+from costa.nn.sparse import is_csr
 
 NAMES = "wikics amazon-computers amazon-photo coauthor-cs coauthor-physics cora citeseer pubmed dblp digits words"
 BY_NAME = {benchmark.name: benchmark for benchmark in BENCHMARKS}
@@ -148,7 +149,9 @@ def test_equal_to_the_pyg_class(name: str, data_dir: Path, tmp_path: Path) -> No
     ours = load_benchmark(benchmark, data_dir=data_dir)
     assert set(ours.keys()) == {*theirs.keys(), "name"}
     for key in theirs.keys():  # noqa: SIM118 (iterating over a Data gives pairs)
-        assert torch.equal(ours[key], theirs[key]), key
+        assert torch.equal(ours[key].to_dense(), theirs[key]), key
+    assert is_csr(ours.x) == (name == "cora")  # a third of Amazon-Photo is not 0
+    assert content_digest(ours) == content_digest(theirs)
 
 
 def test_planetoid_leaves_the_warning_filters_as_found(data_dir: Path) -> None:
@@ -189,6 +192,19 @@ def test_npz_features_become_binary_and_edges_undirected(tmp_path: Path) -> None
     write_npz(raw / "amazon_electronics_photo.npz")
     data = load_benchmark(BY_NAME["amazon-photo"], data_dir=tmp_path)
     assert data.x.tolist() == [[1, 0], [0, 1], [0, 1], [0, 0]]
+    assert data.edge_index.T.tolist() == [[0, 1], [0, 2], [1, 0], [2, 0], [2, 3], [3, 2]]
+
+
+def test_sparse_npz_features_stay_sparse(tmp_path: Path) -> None:
+    raw = tmp_path / "Photo" / "raw"
+    raw.mkdir(parents=True)
+    path = raw / "amazon_electronics_photo.npz"
+    write_npz(path)
+    parts = dict(np.load(path)) | {"attr_shape": np.array([4, 20])}
+    np.savez(path, **parts)
+    data = load_benchmark(BY_NAME["amazon-photo"], data_dir=tmp_path)
+    assert is_csr(data.x)
+    assert data.x.to_dense()[:, :2].tolist() == [[1, 0], [0, 1], [0, 1], [0, 0]]
     assert data.edge_index.T.tolist() == [[0, 1], [0, 2], [1, 0], [2, 0], [2, 3], [3, 2]]
 
 

@@ -6,6 +6,11 @@ from torch_geometric.data import Data
 
 from costa.errors import InputError
 from costa.graphs.checks import check_graph
+from costa.nn.sparse import csr
+
+
+def csr_of(crow: list[int], col: list[int], last: float = 1.0) -> torch.Tensor:
+    return csr(torch.tensor(crow), torch.tensor(col), torch.tensor([1.0, 1.0, last]), (3, 2))
 
 
 def graph() -> Data:
@@ -23,13 +28,16 @@ def test_what_is_allowed() -> None:
     check_graph(
         Data(x=torch.ones(2, 1).half(), edge_index=torch.empty(2, 0, dtype=torch.long), edge_weight=torch.empty(0))
     )
+    check_graph(Data(x=csr_of([0, 1, 1, 3], [1, 0, 1]), edge_index=torch.tensor([[0], [2]])))
+    empty = torch.empty(0, dtype=torch.long)
+    check_graph(Data(x=csr(torch.zeros(4), empty, torch.empty(0), (3, 2)), edge_index=torch.tensor([[0], [2]])))
     # The largest finite floats: their sum overflows, so a check by summing would refuse them.
     check_graph(Data(x=torch.full((4, 4), 3e38), edge_index=torch.tensor([[0], [0]])))
 
 
 CASES: dict[str, tuple[Callable[[Data], object], str]] = {
     "no x": (lambda d: setattr(d, "x", None), "no node features x"),
-    "sparse x": (lambda d: setattr(d, "x", d.x.to_sparse()), "must be a dense tensor"),
+    "sparse x": (lambda d: setattr(d, "x", d.x.to_sparse_csc()), "must be a dense tensor or a sparse one"),
     "1-D x": (lambda d: setattr(d, "x", d.x[:, 0]), r"two dimensions, not the shape \(3,\)"),
     "integer x": (lambda d: setattr(d, "x", d.x.long()), "floating point, not torch.int64"),
     "one node": (lambda d: setattr(d, "x", d.x[:1]), "at least 2 nodes to contrast, but this one has 1"),
@@ -67,3 +75,17 @@ def test_each_fault_has_its_sentence(case: str) -> None:
 def test_the_sentences_differ() -> None:
     sentences = [sentence for _, sentence in CASES.values()]
     assert len(set(sentences)) == len(sentences)
+
+
+@pytest.mark.parametrize(
+    ("x", "sentence"),
+    [
+        (csr_of([0, 1, 2, 3], [0, 1, 2]), "do not fit together as a CSR"),  # a column out of range
+        (csr_of([0, 1, 2, 4], [0, 1, 1]), "do not fit together as a CSR"),
+        (csr_of([0, 2, 2, 3], [1, 0, 1]), "do not fit together as a CSR"),  # columns out of order
+        (csr_of([0, 1, 1, 3], [0, 0, 1], torch.nan), "features of node 2 hold a NaN"),
+    ],
+)
+def test_sparse_features_are_checked_whole(x: torch.Tensor, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        check_graph(Data(x=x, edge_index=torch.tensor([[0], [2]])))

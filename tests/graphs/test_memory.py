@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from costa.errors import InputError
 from costa.graphs import as_graph, load_graph
+from costa.nn import SparseMatrix
 
 IDS = ["ann", "bob", "cy", "dan"]
 X = np.array([[31, 1.5], [40, 2.0], [29, 0.0], [8, -1.0]], dtype=np.float32)
@@ -276,3 +277,28 @@ def test_optional_packages_are_imported_only_with_an_object_of_theirs(monkeypatc
         monkeypatch.setitem(sys.modules, package, None)  # an import would fail
     assert as_graph(np.array([[0, 1, 2], [1, 2, 0]]), np.eye(3), labels=[1, 0, None]).num_edges == 6
     assert as_graph(Data(torch.eye(2), torch.tensor([[0], [1]]))).num_edges == 2
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr", "coo"])
+def test_a_data_may_have_sparse_features(layout: str) -> None:
+    x = torch.eye(4, 50)
+    given = {"dense": x, "csr": SparseMatrix.from_dense(x).a, "coo": x.to_sparse_coo()}[layout]
+    made = as_graph(Data(x=given, edge_index=torch.tensor([[0, 1], [1, 2]])))
+    assert torch.equal(made.x.to_dense(), x)
+    assert (made.x.layout == torch.sparse_csr) == (layout != "dense")
+    assert (made.x is given) == (layout != "coo")
+    assert (made.num_nodes, made.num_features) == (4, 50)
+    assert torch.equal(made.clone().to("cpu").x.to_dense(), x)
+
+
+def test_sparse_features_that_say_nothing_are_refused_or_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    edges, same = np.array([[0, 1], [1, 2]]), np.zeros((3, 50))
+    with pytest.raises(InputError, match="nothing but zeros"):
+        as_graph(edges, scipy.sparse.csr_array(same))
+    same[:, 4] = 2
+    as_graph(edges, scipy.sparse.csr_array(same))
+    assert "the same features for every node" in caplog.text
+    caplog.clear()
+    same[0, 4] = 0
+    as_graph(edges, scipy.sparse.csr_array(same))
+    assert not caplog.text

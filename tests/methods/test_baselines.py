@@ -3,8 +3,9 @@ import torch
 
 from costa import training
 from costa.graphs.synthetic import planted_partition
-from costa.methods import get_method
-from costa.nn import Adjacency
+from costa.methods import baselines, get_method
+from costa.nn import Adjacency, SparseMatrix
+from costa.nn.sparse import is_csr
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +44,41 @@ def test_untrained_is_the_encoder_as_it_starts(run, graph):
     method = run("untrained", graph, features__scaling="none", encoder__width=8)
     expected = method.encoder(graph.x, Adjacency(graph.edge_index, 30).normalized())
     torch.testing.assert_close(method.embed(graph), expected)
+
+
+@pytest.fixture
+def words(graph):
+    """The graph with sparse features, dense and CSR."""
+    dense = graph.clone()
+    dense.x = (torch.rand(30, 40, generator=torch.Generator().manual_seed(0)) < 0.05).float()
+    sparse = dense.clone()
+    sparse.x = SparseMatrix.from_dense(dense.x).a
+    return dense, sparse
+
+
+@pytest.mark.parametrize("name", ["raw", "diffused", "untrained"])
+@pytest.mark.parametrize("scaling", ["none", "rows", "standard"])
+def test_csr_features_give_what_dense_ones_give(run, words, name, scaling):
+    expected, ours = (run(name, each, features__scaling=scaling).embed(each) for each in words)
+    torch.testing.assert_close(ours.to_dense(), expected)
+    assert is_csr(ours) == (name == "raw" and scaling != "standard")
+
+
+@pytest.mark.parametrize(("name", "values"), [("raw", {}), ("diffused", {"encoder__steps": 0})])
+def test_reduced_features_have_so_many_columns_and_the_longest_directions(run, words, name, values):
+    dense, sparse = words
+    z = run(name, sparse, features__scaling="none", features__rank=7, **values).embed(sparse)
+    expected = torch.linalg.svdvals(dense.x)[:7].norm()
+    assert z.shape == (30, 7)
+    assert 0.98 * expected < z.norm() <= 1.0001 * expected
+
+
+def test_features_that_would_fill_in_are_reduced_if_they_are_large(words, monkeypatch):
+    dense, sparse = words
+    assert "features.rank" not in get_method("diffused").choose(sparse)
+    monkeypatch.setattr(baselines, "FULL", 4 * 30 * 40 - 1)
+    assert get_method("diffused").choose(sparse)["features.rank"] == 512
+    assert "features.rank" not in get_method("diffused").choose(dense)
+    assert "features.rank" not in get_method("raw").choose(sparse)
+    sparse.x = -sparse.x  # standardised, and no longer sparse
+    assert get_method("raw").choose(sparse) == {"features.scaling": "standard", "features.rank": 512}

@@ -109,6 +109,29 @@ def test_each_of_several_seeds_trains_exactly_as_it_would_alone(name, features, 
         assert torch.equal(method.generator.get_state(), alone.generator.get_state())
 
 
+@pytest.mark.parametrize("scaling", ["none", "rows", "standard"])
+@pytest.mark.parametrize("rank", [0, 5])
+@EVERY
+def test_csr_features_train_to_what_dense_ones_do(name, scaling, rank):
+    dense = small_graph("sparse")
+    sparse = dense.clone()
+    sparse.x = SparseMatrix.from_dense(dense.x).a
+    values = AUGMENTED | {"features.scaling": scaling, "features.rank": rank, "augment.centrality": "degree"}
+
+    ours, expected = (build(name, graph, values) for graph in (sparse, dense))
+    torch.testing.assert_close(ours.embed(sparse), expected.embed(dense), rtol=1e-3, atol=1e-5)
+    loss, plain = (method.loss(graph) for method, graph in ((ours, sparse), (expected, dense)))
+    torch.testing.assert_close(loss, plain, rtol=1e-4, atol=1e-5)
+    for (key, weight), other in zip(ours.named_parameters(), expected.parameters(), strict=True):
+        if weight.requires_grad:
+            gradients = [torch.autograd.grad(*of, retain_graph=True)[0] for of in ((loss, weight), (plain, other))]
+            torch.testing.assert_close(*gradients, rtol=1e-2, atol=1e-4, msg=key)
+    # Adam makes steps of rounding errors where a gradient vanishes, so the vectors may be a few steps apart.
+    for method, graph in ((ours, sparse), (expected, dense)):
+        run(method, graph, 2, lr=1e-4)
+    torch.testing.assert_close(ours.embed(sparse), expected.embed(dense), rtol=1e-3, atol=2e-3)
+
+
 IN_USE = AUGMENTED | {"features.scaling": "none", "loss.kind": "both", "encoder.steps": 2}
 """Values beside which no other setting is refused."""
 

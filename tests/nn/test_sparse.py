@@ -4,7 +4,17 @@ import pytest
 import torch
 
 from costa.nn import SparseMatrix, sparse_if_faster
-from costa.nn.sparse import SPARSE_BELOW, csr, is_csr, row_pointer, scale_columns, scale_rows
+from costa.nn.sparse import (
+    SPARSE_BELOW,
+    csr,
+    from_coo,
+    from_scipy,
+    is_csr,
+    row_pointer,
+    scale_columns,
+    scale_rows,
+    to_scipy,
+)
 
 
 def random(*shape, seed=0):
@@ -97,3 +107,12 @@ def test_sparse_where_its_density_says_so():
 
 def test_repr():
     assert repr(SparseMatrix.from_dense(torch.eye(3))) == "SparseMatrix(3 × 3, 3 non-zeros)"
+
+
+def test_there_and_back_by_way_of_scipy_and_coo():
+    x = holes(7, 5)
+    a = SparseMatrix.from_dense(x).a
+    assert torch.equal(torch.from_numpy(to_scipy(a).toarray()), x)
+    for back in (from_scipy(to_scipy(a)), from_coo(x.to_sparse_coo())):
+        assert is_csr(back)
+        assert torch.equal(back.to_dense(), x)

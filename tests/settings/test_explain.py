@@ -5,6 +5,7 @@ import torch
 
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
+from costa.nn import SparseMatrix
 from costa.settings.explain import explain, from_graph
 from costa.settings.presets import resolve
 
@@ -46,3 +47,11 @@ def test_a_tuned_preset_is_one_line(monkeypatch):
     tuned = "augment.edge_rate = 0.2 and 0.4, train.lr = 0.001235: tuned on planted-partition"
     assert explain(resolved, graph) == [MEASURED, tuned]
     assert from_graph(resolved, graph) == [MEASURED]
+
+
+def test_a_reduced_x_is_explained_by_its_size(monkeypatch):
+    graph = planted_partition(40, 2, 1, degree=4, seed=0)
+    graph.x = SparseMatrix.from_dense(torch.eye(40)).a
+    monkeypatch.setattr("costa.methods.baselines.FULL", 0)
+    line = "features.rank = 512: all 40 columns of 40 nodes, filled in, would take too much memory"
+    assert line in explain(resolve(get_method("diffused"), graph), graph)

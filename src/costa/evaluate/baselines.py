@@ -19,6 +19,7 @@ from costa import settings, training
 from costa.evaluate.clustering import cluster
 from costa.evaluate.probe import linear_probe
 from costa.methods import get_method
+from costa.nn.sparse import is_csr
 from costa.writing import replacing
 
 BASELINES = {
@@ -84,7 +85,10 @@ def _key(graph: Data, protocol: str, repeats: int) -> str:
     for name in ("x", "edge_index", "edge_weight", "y"):
         value = graph.get(name)
         if value is not None:
-            array = np.ascontiguousarray(value.numpy())
-            digest.update(f"{name} {array.dtype} {array.shape}".encode())
-            digest.update(array.data)
+            parts = (value.crow_indices(), value.col_indices(), value.values()) if is_csr(value) else (value,)
+            digest.update(f"{name} {tuple(value.shape)}".encode())
+            for part in parts:
+                array = np.ascontiguousarray(part.numpy())
+                digest.update(f"{array.dtype} {array.shape}".encode())
+                digest.update(array.data)
     return digest.hexdigest()

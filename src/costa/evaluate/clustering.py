@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from costa.evaluate.inputs import checked_labels, unit_rows
+from costa.nn.sparse import SPARSE_BELOW, is_csr, to_scipy
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,10 @@ def cluster(
     labelled = label >= 0
     truth = label[labelled].numpy()
     # Raw features are mostly zeros: k-means on a sparse matrix takes seconds instead of minutes.
-    points = csr_matrix(x.numpy()) if x.count_nonzero() < 0.1 * x.numel() else x.numpy()
+    if is_csr(x):
+        points: Any = to_scipy(x)
+    else:
+        points = csr_matrix(x.numpy()) if x.count_nonzero() < SPARSE_BELOW * x.numel() else x.numpy()
     clusters = KMeans(len(np.unique(truth)), n_init=10, random_state=seed).fit_predict(points)[labelled.numpy()]
     return _agreement(truth, clusters)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from costa.errors import InputError
 from costa.graphs.labels import classes_of
+from costa.nn.sparse import is_csr, rows_of, with_values
 
 
 def class_codes(label: Tensor) -> Tensor:
@@ -36,31 +37,52 @@ def checked_labels(y: Tensor | np.ndarray | None) -> Tensor:
     return label
 
 
+DENSE = 2**26
+"""A CSR embedding of at most so many entries, zeros included (256 MiB in float32), is written out: the dense solver is
+faster."""
+
+
 def stacked_rows(
     zs: Sequence[Tensor | np.ndarray] | Tensor | np.ndarray, nodes: int, device: torch.device | str | None
-) -> Tensor:
-    """The embeddings as :func:`unit_rows` makes them, S × n × d."""
+) -> Tensor | list[Tensor]:
+    """The embeddings as :func:`unit_rows` makes them, S × n × d; or S large CSR tensors."""
     embeddings = [unit_rows(z, nodes, device) for z in zs]
     if len(widths := {x.shape[1] for x in embeddings}) != 1:
         given = " and ".join(str(width) for width in sorted(widths)) or "none"
         raise InputError(f"embeddings probed together must have one width, not {given}; probe them separately.")
-    return torch.stack(embeddings)
+    if all(is_csr(x) and x.numel() > DENSE for x in embeddings):
+        return embeddings
+    return torch.stack([x.to_dense() for x in embeddings])
 
 
 def unit_rows(z: Tensor | np.ndarray, nodes: int, device: torch.device | str | None) -> Tensor:
-    """The embeddings, checked, with rows of length one (zero rows stay zero)."""
+    """The embeddings, checked, with rows of length one (zero rows stay zero); a CSR tensor stays one."""
     x = z.detach() if isinstance(z, Tensor) else torch.tensor(np.asarray(z))
-    if x.dim() != 2 or len(x) != nodes or x.shape[1] == 0:
+    if x.dim() != 2 or x.size(0) != nodes or x.shape[1] == 0:
         raise InputError(f"the embeddings must be {nodes} × d, a row for each label, not of shape {tuple(x.shape)}.")
     if device is not None and torch.device(device).type == "cuda" and not torch.cuda.is_available():
         raise InputError("the probe was asked to run on CUDA, which this machine does not have; use device='cpu'.")
     x = x.to(x.device if device is None else device)
     x = x if x.dtype == torch.float64 else x.float()
+    if is_csr(x):
+        return _unit_csr(x)
     if not (finite := x.isfinite().all(1)).all():
-        row = int((~finite).nonzero()[0])
-        raise InputError(f"the embeddings are not finite, first in row {row}; the model that made them has diverged.")
+        raise _not_finite(int((~finite).nonzero()[0]))
     # Scaling by the largest entry first keeps the squares of very large and very small rows in range.
     largest = x.abs().amax(1, keepdim=True)
     x = x / largest.where(largest > 0, 1.0)
     length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     return x / length.where(length > 0, 1.0)
+
+
+def _unit_csr(x: Tensor) -> Tensor:
+    values, rows = x.values(), rows_of(x)
+    if not (finite := values.isfinite()).all():
+        raise _not_finite(int(rows[~finite][0]))
+    # Squares of float32 numbers are in the range of float64.
+    length = torch.bincount(rows, values.double().square(), x.size(0)).sqrt()
+    return with_values(x, (values / length.where(length > 0, 1.0)[rows]).to(x.dtype))
+
+
+def _not_finite(row: int) -> InputError:
+    return InputError(f"the embeddings are not finite, first in row {row}; the model that made them has diverged.")

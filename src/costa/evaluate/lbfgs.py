@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 import torch
 from torch import Tensor
+
+from costa.nn import SparseMatrix
 
 HISTORY = 10
 
@@ -16,6 +19,24 @@ MAX_ITERATIONS = 1000
 def is_wide(rows: int, columns: int) -> bool:
     """Whether a training set has few enough rows for an eigenbasis of its own to pay off."""
     return 2 * rows < columns
+
+
+class TrainingSets(Protocol):
+    """What :func:`minimise` needs of T training sets of m rows aᵢ, whose last coordinate is the intercept's 1."""
+
+    @property
+    def real(self) -> Tensor:
+        """1 for a row, 0 for padding, T × m."""
+
+    @property
+    def values(self) -> Tensor:
+        """The diagonal of Σᵢ aᵢaᵢᵀ, T × r."""
+
+    def along(self, w: Tensor) -> Tensor:
+        """⟨w, aᵢ⟩ for every row, T × any × m, of parameters T × any × r."""
+
+    def of_rows(self, p: Tensor) -> Tensor:
+        """Σᵢ pᵢ aᵢ, T × any × r, of weights T × any × m."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +73,50 @@ class Coordinates:
         rows, axes = vectors * lengths, vectors / lengths.where(lengths > 0, torch.inf)
         return cls(torch.cat([rows, ones], -1), torch.cat([values, count], -1), mean, x, axes)
 
+    @property
+    def real(self) -> Tensor:
+        """1 for a row, 0 for padding, T × m."""
+        return self.rows[..., -1]
+
+    def along(self, w: Tensor) -> Tensor:
+        """⟨w, aᵢ⟩ for every row, T × any × m, of parameters T × any × r."""
+        return w @ self.rows.mT
+
+    def of_rows(self, p: Tensor) -> Tensor:
+        """Σᵢ pᵢ aᵢ, T × any × r, of weights T × any × m."""
+        return p @ self.rows
+
     def to_features(self, w: Tensor) -> Tensor:
         """Coefficients of coordinates (T × any × (r − 1)) as coefficients of features (T × any × d)."""
         # Computing the axes in feature space first would be a far larger product than these two.
         return w if self.points is None or self.axes is None else (w @ self.axes.mT) @ self.points
+
+
+class SparseCoordinates:
+    """One training set of sparse rows, in its own columns, centred without being written out.
+
+    A sparse column has few neighbours in the Gram matrix, so that its diagonal serves without a rotation.
+
+    Args:
+        rows: m × d, CSR in float64.
+    """
+
+    def __init__(self, rows: Tensor) -> None:
+        m, d = rows.shape
+        column, stored = rows.col_indices(), rows.values()
+        self.mean = torch.bincount(column, stored, d) / m
+        squares = torch.bincount(column, stored.square(), d) - m * self.mean.square()
+        self.values = torch.cat([squares.clamp_min(0), squares.new_tensor([m])])[None]
+        self.real = torch.ones(1, m, dtype=rows.dtype, device=rows.device)
+        self._centred = SparseMatrix.from_csr(rows, shift=self.mean)
+
+    def along(self, w: Tensor) -> Tensor:
+        """⟨w, aᵢ⟩ for every row, 1 × any × m."""
+        return ((self._centred @ w[0, :, :-1].mT) + w[0, :, -1]).mT.contiguous()[None]
+
+    def of_rows(self, p: Tensor) -> Tensor:
+        """Σᵢ pᵢ aᵢ, 1 × any × r."""
+        return torch.cat([self._centred.transposed_product(p[0].mT).mT, p[0].sum(-1, keepdim=True)], -1)[None]
 
 
 class _History:
@@ -177,9 +238,9 @@ class _Problems:
 class _Data:
     """The rows and the targets of T training sets, and what depends on them alone."""
 
-    def __init__(self, coordinates: Coordinates, target: Tensor) -> None:
-        self.rows, values, target = coordinates.rows, coordinates.values[:, None, None], target[:, None]
-        real, count = self.rows[:, None, None, :, -1], values[..., -1:]
+    def __init__(self, coordinates: TrainingSets, target: Tensor) -> None:
+        self.coordinates, values, target = coordinates, coordinates.values[:, None, None], target[:, None]
+        real, count = coordinates.real[:, None, None], values[..., -1:]
         self.classes = target.shape[2]
         # The optimum for W = 0 is the class frequencies. An absent class gets e⁻¹⁰⁰⁰, which no sum notices.
         self.prior = (target.sum(-1, keepdim=True) / count).log().clamp_min(-1000)
@@ -194,10 +255,10 @@ class _Data:
 
     def start(self, c: Tensor) -> _Problems:
         """The problems at W = 0."""
-        (sets, strengths), width = c.shape, self.rows.shape[2]
+        (sets, strengths), width = c.shape, self.values.shape[-1]
         ridge = (1 / c)[..., None, None].repeat(1, 1, 1, width)
         ridge[..., -1] = 0
-        theta = self.rows.new_zeros(sets, strengths, self.classes, width)
+        theta = self.values.new_zeros(sets, strengths, self.classes, width)
         theta[..., -1:] = self.prior
         logits = self.first_logits.expand(-1, strengths, -1, -1)
         objective, residual, spread = _losses(logits, self.target, self.index)
@@ -220,14 +281,14 @@ class _Data:
 
     def of_rows(self, residual: Tensor) -> Tensor:
         """Σᵢ residualᵢ aᵢᵀ of each problem: the gradient of its losses."""
-        return (residual.flatten(1, 2) @ self.rows).unflatten(1, (-1, self.classes))
+        return self.coordinates.of_rows(residual.flatten(1, 2)).unflatten(1, (-1, self.classes))
 
     def along(self, direction: Tensor) -> Tensor:
         """The logits that a direction of the parameters adds to every row."""
-        return (direction.flatten(1, 2) @ self.rows.mT).unflatten(1, (-1, self.classes))
+        return self.coordinates.along(direction.flatten(1, 2)).unflatten(1, (-1, self.classes))
 
 
-def minimise(coordinates: Coordinates, target: Tensor, c: Tensor, tolerance: float) -> tuple[Tensor, int]:
+def minimise(coordinates: TrainingSets, target: Tensor, c: Tensor, tolerance: float) -> tuple[Tensor, int]:
     """L-BFGS on T × G problems; returns their parameters (T × G × K × r) and the number of passes.
 
     No problem's path depends on the others in the batch: a converged one stays where it is. A step is too long if it

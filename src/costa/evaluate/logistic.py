@@ -19,6 +19,9 @@ What makes it fast:
   stays, and the next pass tries a shorter one while the others continue.
 - The history is applied to a gradient by a few batched products, not pair by pair.
 - A strength leaves the batch once all its problems have converged, which takes a few passes for a small C.
+
+Sparse embeddings that would take much memory dense are fitted one training set after the other, in the columns that its
+rows have, without a rotation (:func:`fit_predict_sparse`).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -35,7 +38,8 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 from torch.nn.utils.rnn import pad_sequence
 
-from costa.evaluate.lbfgs import HISTORY, Coordinates, is_wide, minimise
+from costa.evaluate.lbfgs import HISTORY, Coordinates, SparseCoordinates, is_wide, minimise
+from costa.nn.sparse import from_scipy, to_scipy
 
 TOLERANCE = 1e-8
 """At 1e-6, one split in 40 chose another C than the exact minima would; at 1e-8, one in 200."""
@@ -44,7 +48,10 @@ MEMORY = 2**23
 """Float64 numbers (64 MiB) that a batch of training sets may take, unless a single set needs more. On CUDA, where a
 large batch costs little more than a small one, it is an eighth of the free memory if that is more."""
 
-FitPredict = Callable[[Tensor, Tensor, Sequence[Tensor], Sequence[Tensor], Tensor], Tensor]
+Embeddings = Tensor | list[Tensor]
+"""S embeddings of the same rows: S × n × d, or a list of S sparse ones, n × d CSR tensors."""
+
+FitPredict = Callable[[Embeddings, Tensor, Sequence[Tensor], Sequence[Tensor], Tensor], Tensor]
 """(x, y, fit_on, predict_on, c) → the predicted classes, training sets × strengths × rows, as :func:`fit_predict`
 returns them."""
 
@@ -54,7 +61,7 @@ class Solver(Protocol):
 
     def __call__(
         self,
-        x: Tensor,
+        x: Embeddings,
         y: Tensor,
         fit_on: Sequence[Tensor],
         predict_on: Sequence[Tensor],
@@ -123,7 +130,7 @@ def fit(x: Tensor, y: Tensor, fit_on: Sequence[Tensor], c: Tensor, *, tolerance:
 
 
 def fit_predict(
-    x: Tensor,
+    x: Embeddings,
     y: Tensor,
     fit_on: Sequence[Tensor],
     predict_on: Sequence[Tensor],
@@ -135,7 +142,7 @@ def fit_predict(
     """Fit as :func:`fit` does, in batches within ``MEMORY``, and predict.
 
     Args:
-        x: Features, n × d; or S × n × d, S embeddings of the same rows: every training set is fitted in each.
+        x: Features, n × d; or S embeddings of the same rows: every training set is fitted in each.
         y: Classes of the n rows; negative if unknown.
         fit_on: The T training sets, on the CPU.
         predict_on: The rows to predict with each training set's models, on the CPU; their numbers may differ.
@@ -147,6 +154,8 @@ def fit_predict(
         The predicted classes, T × G × m or S × T × G × m, on the device of ``x``; m is the largest number of rows to
         predict, and shorter ones are padded with −1.
     """
+    if isinstance(x, list):
+        return fit_predict_sparse(x, y, fit_on, predict_on, c, within=within, tolerance=tolerance)
     embeddings = x.reshape(-1, *x.shape[-2:])
     count, nodes, columns = embeddings.shape
     longest = max(len(part) for part in fit_on)
@@ -175,8 +184,47 @@ def fit_predict(
     return classes.masked_fill_(padded[number, None] < 0, -1).view(*shape, *classes.shape[1:])
 
 
+def fit_predict_sparse(
+    x: list[Tensor],
+    y: Tensor,
+    fit_on: Sequence[Tensor],
+    predict_on: Sequence[Tensor],
+    c: Tensor,
+    *,
+    within: Sequence[int] | None = None,
+    tolerance: float = TOLERANCE,
+) -> Tensor:
+    """What :func:`fit_predict` returns, for S sparse embeddings that are never written out."""
+    device, classes = x[0].device, int(y.max()) + 1
+    matrices = [to_scipy(each.cpu()).astype(np.float64) for each in x]
+    problems, shape = _problems(x, len(fit_on), within)
+    c = c.reshape(len(problems), -1).to(device, torch.float64)
+    longest = max(len(part) for part in predict_on)
+    predicted = torch.full((*c.shape, longest), -1, device=device)
+    for result, strengths, (index, number) in zip(predicted, c, problems, strict=True):
+        train, wanted = matrices[index][fit_on[number].numpy()], matrices[index][predict_on[number].numpy()]
+        used = np.unique(train.indices)  # a weight of any other column is 0
+        coordinates = SparseCoordinates(from_scipy(train[:, used]).to(device))
+        target = one_hot(y[fit_on[number]], classes).T.double().to(device)
+        present = target.any(-1)
+        strengths = strengths * (0.5 if int(present.sum()) == 2 else 1.0)
+        size = classes * (8 * len(fit_on[number]) + (4 * HISTORY + 10) * (len(used) + 1))
+        together = max(1, _memory(device) // size)
+        rows_at_once = max(1, _memory(device) // 16 // (together * classes))
+        for start in range(0, len(strengths), together):
+            part = slice(start, start + together)
+            theta, _ = minimise(coordinates, target[None], strengths[None, part], tolerance)
+            weight, bias = theta[0, ..., :-1], theta[0, ..., -1] - theta[0, ..., :-1] @ coordinates.mean
+            bias = bias.masked_fill(~present, -torch.inf)
+            for row in range(0, wanted.shape[0], rows_at_once):
+                some = slice(row, min(row + rows_at_once, wanted.shape[0]))
+                logits = from_scipy(wanted[some][:, used]).to(device) @ weight.flatten(0, 1).mT
+                result[part, some] = (logits.unflatten(1, bias.shape) + bias).max(-1).indices.mT
+    return predicted.view(*shape, *predicted.shape[1:])
+
+
 def fit_predict_sklearn(
-    x: Tensor,
+    x: Embeddings,
     y: Tensor,
     fit_on: Sequence[Tensor],
     predict_on: Sequence[Tensor],
@@ -187,28 +235,34 @@ def fit_predict_sklearn(
     """The reference for :func:`fit_predict`: scikit-learn's ``LogisticRegression``, one after the other."""
     from sklearn.linear_model import LogisticRegression
 
-    embeddings, classes = x.double().cpu().reshape(-1, *x.shape[-2:]).numpy(), y.cpu().numpy()
+    classes = y.cpu().numpy()
+    embeddings: Any = (
+        [to_scipy(each.cpu()).astype(np.float64) for each in x]
+        if isinstance(x, list)
+        else x.double().cpu().reshape(-1, *x.shape[-2:]).numpy()
+    )
     problems, shape = _problems(x, len(fit_on), within)
     c = c.reshape(len(problems), -1)
     predicted = np.full((*c.shape, max(len(part) for part in predict_on)), -1)
     for rows, strengths, (index, number) in zip(predicted, c.tolist(), problems, strict=True):
         features, train, wanted = embeddings[index], fit_on[number].cpu().numpy(), predict_on[number].cpu().numpy()
         known, unknown, target = features[train], features[wanted], classes[train]
-        for row, strength in zip(rows[:, : len(unknown)], strengths, strict=True):
+        for row, strength in zip(rows[:, : len(wanted)], strengths, strict=True):
             if (target == target[0]).all():  # scikit-learn refuses a single class
                 row[:] = target[0]
             else:
                 model = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000)
                 row[:] = model.fit(known, target).predict(unknown)
-    return torch.from_numpy(predicted).to(x.device).view(*shape, *predicted.shape[1:])
+    device = x[0].device
+    return torch.from_numpy(predicted).to(device).view(*shape, *predicted.shape[1:])
 
 
-def _problems(x: Tensor, sets: int, within: Sequence[int] | None) -> tuple[list[tuple[int, int]], tuple[int, ...]]:
+def _problems(x: Embeddings, sets: int, within: Sequence[int] | None) -> tuple[list[tuple[int, int]], tuple[int, ...]]:
     """(embedding, training set) of each problem, and the shape of the result."""
     if within is not None:
         return list(zip(within, range(sets), strict=True)), (sets,)
-    shape = (*x.shape[:-2], sets)
-    return list(itertools.product(range(math.prod(x.shape[:-2])), range(sets))), shape
+    several = (len(x),) if isinstance(x, list) else x.shape[:-2]
+    return list(itertools.product(range(math.prod(several)), range(sets))), (*several, sets)
 
 
 def _memory(device: torch.device) -> int:

@@ -24,7 +24,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from costa.errors import InputError
 from costa.evaluate.inputs import checked_labels, class_codes, stacked_rows
-from costa.evaluate.logistic import TOLERANCE, FitPredict, Solver, fit_predict, fit_predict_sklearn
+from costa.evaluate.logistic import TOLERANCE, Embeddings, FitPredict, Solver, fit_predict, fit_predict_sklearn
 from costa.evaluate.protocols import PROTOCOLS, Protocol, Split, cross_validation_folds, held_out_fold, splits
 from costa.evaluate.scores import ProbeResult, Score
 from costa.graphs.labels import classes_of
@@ -51,7 +51,7 @@ def linear_probe(
     for C in 2⁻¹⁰ … 2¹⁰; the C with the best validation accuracy, the smallest one if tied, is tested.
 
     Args:
-        z: Embeddings, n × d.
+        z: Embeddings, n × d; a CSR tensor may be wide.
         y: The class of each node, any integers; a negative class means unlabelled.
         protocol: A name in ``PROTOCOLS``.
         repeats: Number of splits; for ``public`` at most the number in the masks.
@@ -181,7 +181,7 @@ def _select(
     rule: Protocol,
     parts: Sequence[Split],
     fit_on: Sequence[Tensor],
-    x: Tensor,
+    x: Embeddings,
     classes: Tensor,
     fit_predict: FitPredict,
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -210,7 +210,9 @@ def _select(
 def _each_on_its_own(solver: Solver) -> FitPredict:
     """A solver that fits split s in embedding s only; its result has the shape of one embedding's."""
 
-    def solve(x: Tensor, classes: Tensor, fit_on: Sequence[Tensor], predict_on: Sequence[Tensor], c: Tensor) -> Tensor:
+    def solve(
+        x: Embeddings, classes: Tensor, fit_on: Sequence[Tensor], predict_on: Sequence[Tensor], c: Tensor
+    ) -> Tensor:
         folds = len(fit_on) // len(x)
         within = [number // folds for number in range(len(fit_on))]
         return solver(x, classes, fit_on, predict_on, c[0], within=within)[None]
@@ -220,7 +222,7 @@ def _each_on_its_own(solver: Solver) -> FitPredict:
 
 def _choose(
     folds: Sequence[Sequence[tuple[Tensor, Tensor]]],
-    x: Tensor,
+    x: Embeddings,
     classes: Tensor,
     fit_predict: FitPredict,
     also: Sequence[Tensor] | None = None,

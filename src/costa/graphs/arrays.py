@@ -11,6 +11,7 @@ A bundle is one ``.npz`` file with
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +20,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
 from costa.errors import InputError
 from costa.graphs.tables import check_file, is_missing, not_finite
+from costa.nn.sparse import SPARSE_BELOW
 
 _PARTS = ("data", "indices", "indptr", "shape")
 
@@ -33,13 +36,13 @@ class Features:
     Attributes:
         where: Its name in error messages.
         short: Its name in messages about something else.
-        x: float32, finite.
+        x: float32, finite; a sparse matrix stays a ``csr_array`` unless it is rather full.
         ids: Text, unique; or None.
     """
 
     where: str
     short: str
-    x: NDArray[np.float32]
+    x: NDArray[np.float32] | csr_array
     ids: list[str] | None = None
 
 
@@ -95,18 +98,27 @@ def as_features(matrix: Any, where: str, short: str) -> Features:
         raise InputError(f"{where} has the shape {tuple(matrix.shape)}; give one row of features for each node.")
     check_size(matrix.shape, where)
     with np.errstate(over="ignore"):
-        # a sparse matrix is narrowed before it becomes dense
-        narrow = matrix.astype(np.float32)
-        x = np.ascontiguousarray(narrow.toarray() if hasattr(narrow, "toarray") else narrow)
-    finite = np.isfinite(x)
+        x: Any = _narrow_sparse(matrix) if issparse(matrix) else np.ascontiguousarray(matrix, dtype=np.float32)
+    finite = np.isfinite(x.data if issparse(x) else x)
     if not finite.all():
-        row, column = (int(i) for i in np.argwhere(~finite)[0])
-        value = (matrix.tocsr() if hasattr(matrix, "tocsr") else matrix)[row, column]
+        place = np.argwhere(~finite)[0]
+        row, column = (part[place].item() for part in x.tocoo().coords) if issparse(x) else place.tolist()
+        value = (matrix.tocsr() if issparse(matrix) else matrix)[row, column]
         raise InputError(
             f"{where} has {not_finite(float(value))} in row {row}, column {column} (both from 0); "
             f"replace it, or drop the row or the column."
         )
+    if issparse(x) and x.nnz >= SPARSE_BELOW * math.prod(x.shape):
+        x = x.toarray()
     return Features(where, short, x)
+
+
+def _narrow_sparse(matrix: Any) -> csr_array:
+    """A copy in float32 without duplicates or stored zeros."""
+    x = csr_array(matrix, dtype=np.float32, copy=True)
+    x.sum_duplicates()
+    x.eliminate_zeros()
+    return x
 
 
 def check_size(shape: tuple[int, ...], where: str) -> None:
@@ -236,8 +248,6 @@ def _scipy(path: Path, where: str) -> Any:
 
 
 def _csr(loaded: Mapping[str, Any], name: str, where: str) -> Any:
-    from scipy.sparse import csr_array
-
     missing = next((part for part in _PARTS if f"{name}_{part}" not in loaded), None)
     if missing is not None:
         raise InputError(f"{where} has {name}_data but no {name}_{missing}; save all four parts of the matrix.")

@@ -26,12 +26,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
 from costa.errors import InputError
 from costa.graphs.arrays import Features, Links, check_size
 from costa.graphs.structure import COLUMNS, WHAT, structural_features
 from costa.graphs.tables import Table, is_number
+from costa.nn.sparse import from_scipy, is_csr, to_scipy
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -65,7 +67,7 @@ def assemble(
     elif features is not None and features.ids is not None:
         ids, known_as = features.ids, f"an id in {features.short}"
     elif features is not None:
-        ids = [str(row) for row in range(len(features.x))]
+        ids = [str(row) for row in range(features.x.shape[0])]
         known_as = f"a row number of {features.short} (0 to {len(ids) - 1})"
     elif isinstance(edges, Table):
         ends = (edges.ids(end) for end in ("source", "target"))
@@ -82,7 +84,7 @@ def assemble(
     if len(labels) != len(ids):
         raise InputError(f"there are {len(labels)} labels for {len(ids)} nodes; give one each, empty if unlabelled.")
     y, label_names = encode_labels(labels)
-    x = make_features(edge_index, edge_weight, len(ids), links.where) if matched is None else torch.from_numpy(matched)
+    x = make_features(edge_index, edge_weight, len(ids), links.where) if matched is None else matched
     data = Data(x=x, edge_index=edge_index, y=y)
     if edge_weight is not None:
         data.edge_weight = edge_weight
@@ -116,18 +118,19 @@ def table_features(table: Table) -> Features:
     return Features(table.where, table.short, x, ids)
 
 
-def _match(features: Features, ids: list[str], nodes: Table | None) -> NDArray[np.float32]:
+def _match(features: Features, ids: list[str], nodes: Table | None) -> Tensor:
     """The feature rows in the order of the nodes."""
-    check_informative(torch.from_numpy(features.x), features.where)
+    x = features.x
+    check_informative(_tensor(x), features.where)
     if features.ids == ids or nodes is None:
-        return features.x
+        return _tensor(x)
     if features.ids is None:
-        if len(features.x) != len(ids):
+        if x.shape[0] != len(ids):
             raise InputError(
-                f"{features.where} has {len(features.x)} rows, but {nodes.short} lists {len(ids)} nodes; "
+                f"{features.where} has {x.shape[0]} rows, but {nodes.short} lists {len(ids)} nodes; "
                 f"give one row for each node."
             )
-        return features.x
+        return _tensor(x)
     row_of = {node: row for row, node in enumerate(features.ids)}
     missing = next((node for node in ids if node not in row_of), None)
     if missing is not None:
@@ -139,21 +142,33 @@ def _match(features: Features, ids: list[str], nodes: Table | None) -> NDArray[n
             f"{features.where} has a row for {extra!r}, which {nodes.short} does not list; "
             f"add it there or drop the row."
         )
-    return features.x[[row_of[node] for node in ids]]
+    return _tensor(x[[row_of[node] for node in ids]])
+
+
+def _tensor(x: NDArray[np.float32] | csr_array) -> Tensor:
+    return from_scipy(x) if issparse(x) else torch.from_numpy(x)
 
 
 def check_informative(x: Tensor, where: str) -> None:
     """Refuse features that are all 0, from which no encoder can learn; warn if all nodes have the same features."""
-    if not x.any():
+    values = x.values() if is_csr(x) else x
+    if not values.any():
         raise InputError(
             f"{where} holds nothing but zeros; give features, or leave them out to have them made from the edges."
         )
-    if len(x) > 1 and bool((x.amin(0) == x.amax(0)).all()):
+    if x.size(0) > 1 and _same_rows(x):
         logger.warning(
             "%s has the same features for every node, so they cannot tell nodes apart; leave them out to have them made"
             " from the edges.",
             where,
         )
+
+
+def _same_rows(x: Tensor) -> bool:
+    if is_csr(x):
+        matrix = to_scipy(x.cpu())
+        return int((matrix.min(axis=0) != matrix.max(axis=0)).sum()) == 0
+    return bool((x.amin(0) == x.amax(0)).all())
 
 
 def number_ends(table: Table, ids: list[str], known_as: str) -> Links:

@@ -125,10 +125,17 @@ def content_digest(data: Data) -> str:
     """
     import numpy as np
 
+    from costa.nn.sparse import is_csr, rows_of
+
+    if is_csr(data.x):
+        stored = data.x.values() != 0
+        nonzero = np.stack([part[stored].numpy() for part in (rows_of(data.x), data.x.col_indices())], axis=1)
+    else:
+        nonzero = data.x.nonzero().numpy()
     edges = data.edge_index.numpy()
     edges = edges[:, np.lexsort((edges[1], edges[0]))]
     digest = hashlib.sha256()
-    for part in (np.array(data.x.shape), edges.T, data.x.nonzero().numpy(), data.y.numpy()):
+    for part in (np.array(data.x.shape), edges.T, nonzero, data.y.numpy()):
         digest.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
     return digest.hexdigest()
 
@@ -240,15 +247,33 @@ def _read(benchmark: Benchmark, raw: Path) -> Data:
 def _read_planetoid(raw: Path, prefix: str) -> Data:
     from torch_geometric.io import read_planetoid_data
 
+    from costa.nn.sparse import SparseMatrix, sparse_if_faster
+
     with warnings.catch_warnings():  # the reader adds a process-wide filter and leaves it there
-        return read_planetoid_data(str(raw), prefix)
+        data = read_planetoid_data(str(raw), prefix)
+    x = sparse_if_faster(data.x)
+    data.x = x.a if isinstance(x, SparseMatrix) else x
+    return data
 
 
 def _read_npz(path: Path) -> Data:
-    from torch_geometric.io import read_npz
+    import numpy as np
+    from scipy.sparse import csr_array
+    from torch_geometric.io.npz import parse_npz
 
-    # read_npz keeps NumPy's default, allow_pickle=False.
-    return read_npz(str(path), to_undirected=True)
+    from costa.nn.sparse import SPARSE_BELOW, from_scipy
+
+    with np.load(path, allow_pickle=False) as file:
+        parts = dict(file)
+    indptr, shape = parts["attr_indptr"], tuple(parts["attr_shape"].tolist())
+    x = from_scipy(csr_array((parts["attr_data"], parts["attr_indices"], indptr), shape, dtype=np.float32))
+    x.values()[x.values() > 0] = 1
+    # The reader would write the features out, so it gets a column of zeros instead.
+    empty = {f"attr_{part}": parts[f"attr_{part}"][:0] for part in ("data", "indices")}
+    zeros = {**empty, "attr_indptr": np.zeros_like(indptr), "attr_shape": np.array([shape[0], 1])}
+    data = parse_npz(parts | zeros, to_undirected=True)
+    data.x = x if x.values().numel() < SPARSE_BELOW * x.numel() else x.to_dense()
+    return data
 
 
 def _read_wikics(path: Path) -> Data:

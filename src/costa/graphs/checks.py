@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from costa.errors import InputError
+from costa.nn.sparse import rows_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -40,8 +42,8 @@ def check_graph(data: Data) -> None:
 def _check_features(x: Tensor | None) -> int:
     if x is None:
         raise InputError("the graph has no node features x; give one row of features for each node.")
-    if not isinstance(x, Tensor) or x.layout != torch.strided:
-        raise InputError("the node features x must be a dense tensor; convert them with .to_dense().")
+    if not isinstance(x, Tensor) or x.layout not in (torch.strided, torch.sparse_csr):
+        raise InputError("the node features x must be a dense tensor or a sparse one; convert them with .to_dense().")
     if x.dim() != 2:
         raise InputError(f"the node features x must have two dimensions, not the shape {tuple(x.shape)}.")
     if not x.is_floating_point():
@@ -50,12 +52,32 @@ def _check_features(x: Tensor | None) -> int:
         raise InputError(f"a graph needs at least 2 nodes to contrast, but this one has {x.size(0)}.")
     if x.size(1) == 0:
         raise InputError("the node features x have no columns; give at least one feature.")
+    values = x.detach()
+    if x.layout == torch.sparse_csr:
+        _check_csr(x)
+        values = x.values()
+        if not values.numel():
+            return x.size(0)
     # min and max propagate NaN and infinity and, unlike isfinite, allocate nothing.
-    low, high = x.detach().aminmax()
+    low, high = values.aminmax()
     if not (low.isfinite() and high.isfinite()):
-        node = next(i for i, row in enumerate(x) if not row.isfinite().all())
+        bad = (~values.isfinite()).nonzero()[0, 0]
+        node = int(rows_of(x)[bad] if x.layout == torch.sparse_csr else bad)
         raise InputError(f"the features of node {node} hold a NaN or an infinite value; replace or drop it.")
     return x.size(0)
+
+
+def _check_csr(x: Tensor) -> None:
+    parts = (x.crow_indices(), x.col_indices(), x.values())
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
+            torch.sparse_csr_tensor(*parts, x.shape, check_invariants=True)
+    except RuntimeError:
+        raise InputError(
+            "the sparse node features x do not fit together as a CSR tensor: columns must be within range, in order"
+            " and distinct in every row; build them again, or convert them from COO with .to_sparse_csr()."
+        ) from None
 
 
 def check_edges(edge_index: Tensor | None, n: int) -> None:

@@ -19,6 +19,7 @@ from costa.graphs.assembly import assemble, check_informative, make_features, un
 from costa.graphs.benchmarks import BENCHMARKS
 from costa.graphs.checks import check_edges, check_graph
 from costa.graphs.tables import Column, Table, from_frame, is_missing
+from costa.nn.sparse import from_coo
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +34,9 @@ def as_graph(graph: Any, features: Any = None, nodes: Any = None, *, labels: Any
         graph: A ``torch_geometric.data.Data``; a NetworkX graph, whose numeric node attributes are the features and
             whose ``label`` is the label; a scipy sparse adjacency matrix; an edge array of row numbers, 2 × edges
             or edges × 2; a pandas or polars frame with ``source``, ``target`` and perhaps ``weight``; what
-            ``load_graph`` takes; or a tuple of these arguments.
-        features: An array, a scipy matrix, or a frame, perhaps with an ``id``; made from the edges if left out.
+            ``load_graph`` takes; or a tuple of these arguments. ``x`` of a Data may be dense, CSR or COO.
+        features: An array, a scipy matrix (which stays sparse), or a frame, perhaps with an ``id``; made from the
+            edges if left out.
         nodes: A frame with ``id`` and perhaps ``label``.
         labels: One for each node, in the nodes' order; None, NaN or a negative number if unlabelled.
 
@@ -64,6 +66,9 @@ def as_graph(graph: Any, features: Any = None, nodes: Any = None, *, labels: Any
 
 def _from_data(given: Data) -> Data:
     data = copy.copy(given)
+    x = data.x
+    if isinstance(x, torch.Tensor) and x.layout == torch.sparse_coo and x.sparse_dim() == x.dim() == 2:
+        data.x = from_coo(x)
     if data.get("name") in {benchmark.name for benchmark in BENCHMARKS}:
         return data
     if data.x is None:

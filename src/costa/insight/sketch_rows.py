@@ -68,7 +68,7 @@ def features_of(graph: Data, device: torch.device, *, raw: bool = False, run: Pa
     name = "raw" if raw else "untrained"
     method = get_method(name)
     values = presets.resolve(method, graph).values
-    return training.train_and_embed(method, values, graph, device=device)[2].float().cpu()
+    return training.train_and_embed(method, values, graph, device=device)[2].float().to_dense().cpu()
 
 
 def survey(h: Tensor, kinds: Sequence[str], rows: Sequence[int], eps: float | None = None) -> Survey:

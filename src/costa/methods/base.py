@@ -78,7 +78,7 @@ class Method(nn.Module):
         """Fit a method that has no loss."""
 
     def embed(self, graph: Data) -> Tensor:
-        """The nodes' vectors, n × d."""
+        """The nodes' vectors, n × d; dense, except that ``raw`` leaves sparse features sparse (CSR)."""
         raise NotImplementedError
 
 

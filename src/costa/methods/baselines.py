@@ -19,9 +19,10 @@ from costa import settings
 from costa.methods.base import Method
 from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import EncoderMethod
-from costa.nn import Adjacency, Preparation, SparseMatrix
+from costa.nn import Adjacency, Preparation
 from costa.nn.encoders import diffuse
 from costa.nn.hops import propagate
+from costa.nn.sparse import is_csr
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class UntrainedSettings:
     encoder: settings.Encoder = field(default_factory=partial(settings.Encoder, width=512))
 
 
+FULL = 2**31
+"""Bytes. Features that would take more once they are filled in are reduced to ``RANK`` columns first."""
+RANK = 512
+
+
 class Raw(Method):
     """The features themselves: Z = X, scaled and perhaps reduced."""
 
@@ -77,10 +83,23 @@ class Raw(Method):
         """Learn feature scaling and reduction."""
         Preparation(self.scaling, self.reduction).fit(graph.x)
 
+    @classmethod
+    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+        """Also reduce a sparse X that would be too large once it is filled in; a dense one is in memory already."""
+        chosen = super().choose(graph)
+        large = is_csr(graph.x) and 4 * graph.x.numel() > FULL
+        return chosen | ({"features.rank": RANK} if large and cls._fills_in(chosen["features.scaling"]) else {})
+
+    @staticmethod
+    def _fills_in(scaling: str) -> bool:
+        return scaling == "standard"
+
     def embed(self, graph: Data) -> Tensor:
-        """X, scaled and perhaps reduced."""
+        """X, scaled and perhaps reduced; a CSR tensor if the graph's X is one, unless its columns are centred."""
         x = Preparation(self.scaling, self.reduction).apply(graph.x)
-        return x.to_dense() if isinstance(x, SparseMatrix) else x
+        if isinstance(x, Tensor):
+            return x
+        return x.a if x.shift is None else x.to_dense()
 
 
 class Diffused(Raw):
@@ -101,14 +120,18 @@ class Diffused(Raw):
         encoder = settings.encoder
         return cls(build_features(settings.features, in_features), encoder.steps, encoder.teleport)
 
+    @staticmethod
+    def _fills_in(scaling: str) -> bool:
+        return True
+
     def embed(self, graph: Data) -> Tensor:
         """X, scaled, perhaps reduced, and diffused."""
         adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
-        return diffuse(super().embed(graph).float(), adjacency, self.steps, self.teleport)
+        return diffuse(super().embed(graph).float().to_dense(), adjacency, self.steps, self.teleport)
 
 
 class HopsBaseline(Raw):
-    """Z = [u(X), u(ÂX), u(Â²X), u(Â⁴X), u(PageRank of X)], where u scales a row to length one; a zero row stays zero."""
+    """Z = [u(X), u(ÂX), u(Â²X), u(Â⁴X), u(PageRank of X)], where u scales a row to length one; zero rows stay zero."""
 
     name = "hops"
     title = "Hops"
@@ -128,7 +151,7 @@ class HopsBaseline(Raw):
         """The hops of X side by side."""
         adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
         hops = self.encoder
-        blocks = propagate(super().embed(graph).float(), adjacency, hops.powers, hops.steps, hops.teleport)
+        blocks = propagate(super().embed(graph).float().to_dense(), adjacency, hops.powers, hops.steps, hops.teleport)
         return torch.cat([F.normalize(block) for block in blocks], 1)
 
 

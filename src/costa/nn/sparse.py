@@ -37,6 +37,32 @@ def is_csr(x: object) -> TypeGuard[Tensor]:
     return isinstance(x, Tensor) and x.layout == torch.sparse_csr
 
 
+def to_scipy(a: Tensor) -> Any:
+    """A CSR tensor on the CPU as SciPy's ``csr_array``, which shares its memory."""
+    from scipy.sparse import csr_array
+
+    parts = (a.values().numpy(), a.col_indices().numpy(), a.crow_indices().numpy())
+    return csr_array(parts, shape=tuple(a.shape))
+
+
+def from_scipy(matrix: Any) -> Tensor:
+    """A SciPy matrix as a CSR tensor without duplicates or stored zeros, its columns in order; the input is kept."""
+    from scipy.sparse import csr_array
+
+    own = csr_array(matrix, copy=True)
+    own.sum_duplicates()
+    own.eliminate_zeros()
+    crow, col, values = (torch.from_numpy(part) for part in (own.indptr, own.indices, own.data))
+    return csr(crow, col, values, own.shape)
+
+
+def from_coo(a: Tensor) -> Tensor:
+    """A COO tensor as a CSR tensor; duplicates are summed."""
+    a = a.coalesce()
+    row, col = a.indices()
+    return csr(row_pointer(row, a.size(0)), col, a.values(), (a.size(0), a.size(1)))
+
+
 def rows_of(a: Tensor) -> Tensor:
     """The row of every stored value of a CSR tensor."""
     return torch.repeat_interleave(a.crow_indices().diff())
@@ -44,15 +70,16 @@ def rows_of(a: Tensor) -> Tensor:
 
 def scale_rows(a: Tensor, factor: Tensor) -> Tensor:
     """diag(factor)·A of a CSR tensor, as CSR."""
-    return _with_values(a, a.values() * factor[rows_of(a)])
+    return with_values(a, a.values() * factor[rows_of(a)])
 
 
 def scale_columns(a: Tensor, factor: Tensor) -> Tensor:
     """A·diag(factor) of a CSR tensor, as CSR."""
-    return _with_values(a, a.values() * factor[a.col_indices()])
+    return with_values(a, a.values() * factor[a.col_indices()])
 
 
-def _with_values(a: Tensor, values: Tensor) -> Tensor:
+def with_values(a: Tensor, values: Tensor) -> Tensor:
+    """A CSR tensor with other values in the same places."""
     return csr(a.crow_indices(), a.col_indices(), values, (a.size(0), a.size(1)))
 
 

@@ -68,5 +68,5 @@ def embed(model: Method, folder: Path, graph: Data) -> np.ndarray:
                 f"{model.name} gives vectors only for the graph it was trained on; train it on {graph.name}."
             )
         check_same_nodes(folder, graph)
-    z: np.ndarray = model.embed(graph).float().cpu().numpy()
+    z: np.ndarray = model.embed(graph).float().to_dense().cpu().numpy()
     return z

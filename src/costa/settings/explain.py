@@ -49,6 +49,8 @@ def _show(value: Any) -> str:
 def _why(key: str, value: Any, graph: Data) -> str:
     if key == "features.scaling":
         return SCALINGS[value]
+    if key == "features.rank":
+        return f"all {graph.num_features:,} columns of {graph.num_nodes:,} nodes, filled in, would take too much memory"
     if key == "sketch.ratio":
         return f"{graph.num_nodes:,} nodes, and the sketch has at most {round(value * graph.num_nodes):,} rows"
     return "chosen from the graph"

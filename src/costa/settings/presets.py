@@ -26,7 +26,7 @@ from costa.settings.layers import Layer, merge, nested_to_flat
 from costa.wording import did_you_mean
 
 PRESETS = ("tuned", "strict", "paper", "none")
-FROM_GRAPH = ("features.scaling", "sketch.ratio")
+FROM_GRAPH = ("features.scaling", "features.rank", "sketch.ratio")
 """Settings that a method may choose from the graph when no preset, file or user sets them."""
 CHOSEN = ("tuned", "strict")
 """Presets with one file per method and dataset."""
