@@ -34,12 +34,13 @@ def smoothness(x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None)
     >>> smoothness(x, alike) > 1, smoothness(x, unlike) < -1
     (True, True)
     """
+    edge_index = edge_index.to(x.device)
     once = edge_index[0] < edge_index[1]
     source, target = edge_index[:, once]
     n = len(x)
     if n < 3 or not len(source):
         return 0.0
-    weight = torch.ones(len(source), device=x.device) if edge_weight is None else edge_weight[once].to(x)
+    weight = torch.ones(len(source), device=x.device) if edge_weight is None else edge_weight.to(x)[once]
     x = x - x.mean(0)
     covariance = (x.T @ x / n).double()
     squared = covariance @ covariance
