@@ -108,7 +108,7 @@ class Diffused(Raw):
 
 
 class HopsBaseline(Raw):
-    """Z = [u(X), u(ÂX), u(Â²X), u(Â⁴X), u(PageRank of X)], where u scales a row to length one; a zero row stays zero."""
+    """Z = [u(X), u(ÂX), u(Â²X), u(Â⁴X), u(PageRank of X)]; u scales a row to length one, and a zero row stays zero."""
 
     name = "hops"
     title = "Hops"
