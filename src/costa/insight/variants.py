@@ -60,9 +60,10 @@ VARIANTS = {
 
 
 def subject(method: EncoderMethod, graph: Data, *, mlp: bool = False) -> Subject:
-    """The method's encoder on the graph, or the MLP that shares its weights."""
+    """The method's GCN on the graph, or the MLP that shares its weights."""
     inputs = method.inputs(graph)
     method.eval()
+    assert isinstance(method.encoder, GCN)
     encoder: Encoder = method.encoder
     if mlp:
         layers = MLP(method.encoder)

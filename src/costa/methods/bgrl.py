@@ -30,9 +30,9 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.building import build_encoder, build_features
+from costa.methods.building import Encoder, build_encoder, build_features
 from costa.methods.encoding import TwoViews
-from costa.nn import GCN, Preparation, ProjectionHead, bootstrap_loss
+from costa.nn import Preparation, ProjectionHead, bootstrap_loss
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class BGRL(TwoViews):
     """BGRL with the shared GCN.
 
     Args:
-        encoder: f_θ, see :class:`costa.nn.GCN`.
+        encoder: f_θ, see :class:`costa.nn.GCN` and :class:`costa.nn.Hops`.
         target: f_φ, of the same shape. Its weights become buffers: part of the state, but not of the optimiser.
         predictor: p_θ, see :class:`costa.nn.ProjectionHead`.
         preparation: Feature scaling and reduction.
@@ -75,8 +75,8 @@ class BGRL(TwoViews):
 
     def __init__(
         self,
-        encoder: GCN,
-        target: GCN,
+        encoder: Encoder,
+        target: Encoder,
         predictor: nn.Module,
         preparation: Preparation,
         augment: settings.Augment,
@@ -128,7 +128,7 @@ class BGRL(TwoViews):
         self.epoch += 1
 
 
-def _as_buffers(module: GCN) -> GCN:
+def _as_buffers(module: Encoder) -> Encoder:
     for part in module.modules():
         for name, parameter in list(part.named_parameters(recurse=False)):
             delattr(part, name)

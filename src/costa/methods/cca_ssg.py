@@ -26,9 +26,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.building import build_encoder, build_features
+from costa.methods.building import Encoder, build_encoder, build_features
 from costa.methods.encoding import TwoViews
-from costa.nn import GCN, Preparation, cca_loss
+from costa.nn import Preparation, cca_loss
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class CCASSG(TwoViews):
     """CCA-SSG with the shared GCN.
 
     Args:
-        encoder: f, see :class:`costa.nn.GCN`.
+        encoder: f, see :class:`costa.nn.GCN` and :class:`costa.nn.Hops`.
         preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view.
         weight: λ.
@@ -58,7 +58,7 @@ class CCASSG(TwoViews):
     year = 2021
     Settings = CCASSGSettings
 
-    def __init__(self, encoder: GCN, preparation: Preparation, augment: settings.Augment, weight: float) -> None:
+    def __init__(self, encoder: Encoder, preparation: Preparation, augment: settings.Augment, weight: float) -> None:
         super().__init__(encoder, preparation, augment)
         self.weight = weight
 

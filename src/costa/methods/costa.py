@@ -24,13 +24,14 @@ from costa.augment.other_sketches import SVDSketch
 from costa.augment.sketches import Sketch
 from costa.errors import InputError
 from costa.methods.building import (
+    Encoder,
     build_encoder,
     build_features,
     build_head,
     build_sketch,  # exported for costa.report.facts
 )
 from costa.methods.encoding import Augmenting
-from costa.nn import GCN, Preparation, both_views_loss, cross_view_loss, self_contrast_loss
+from costa.nn import Preparation, both_views_loss, cross_view_loss, self_contrast_loss
 
 MOST_ROWS = 4096
 """The largest k chosen automatically: P has k·n entries, and there are k² similarities. A user may set more."""
@@ -82,7 +83,7 @@ class Costa(Augmenting):
     """COSTA with any encoder, head and sketch.
 
     Args:
-        encoder: f, see :class:`costa.nn.GCN`.
+        encoder: f, see :class:`costa.nn.GCN` and :class:`costa.nn.Hops`.
         head: θ, see :class:`costa.nn.ProjectionHead`; ``nn.Identity()`` for none.
         sketch: P and E, see :mod:`costa.augment.sketches`.
         preparation: Feature scaling and reduction.
@@ -96,7 +97,7 @@ class Costa(Augmenting):
 
     def __init__(
         self,
-        encoder: GCN,
+        encoder: Encoder,
         head: nn.Module,
         sketch: Sketch,
         preparation: Preparation,

@@ -117,7 +117,9 @@ class EncoderMethod(Method):
     def __init__(self, encoder: Encoder, preparation: Preparation) -> None:
         super().__init__()
         if isinstance(encoder, Hops) and not self.takes_hops:
-            raise InputError(f"{self.name} trains on the edges, which encoder.kind = hops does without; choose gcn.")
+            raise InputError(
+                f"{self.name} reads the edges, which encoder.kind = hops does without; choose gcn or appnp."
+            )
         self.encoder = encoder
         self.scaling, self.reduction = preparation
         self._prepared: tuple[Data, AnyInputs] | None = None
@@ -129,11 +131,11 @@ class EncoderMethod(Method):
 
         A GCN has no hops and no batches; hops have one layer each.
         """
-        encoder, unused = settings.encoder, {}
+        encoder, unused = settings.encoder, dict[str, str]()
         kind = getattr(encoder, "kind", "gcn")
         if hasattr(encoder, "powers") and kind != "hops":
-            hops = dict.fromkeys(("encoder.powers", "encoder.columns", "encoder.weight"), "it belongs to")
-            unused |= {key: f"{reason} encoder.kind = hops" for key, reason in hops.items()}
+            keys = ("encoder.powers", "encoder.columns", "encoder.weight")
+            unused |= dict.fromkeys(keys, "it belongs to encoder.kind = hops")
         if hasattr(settings, "train") and kind != "hops":
             unused["train.batch"] = f"encoder.kind = {kind} trains on the whole graph"
         if kind == "hops":

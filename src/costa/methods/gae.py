@@ -35,9 +35,9 @@ from costa import settings
 from costa.augment.topology import edges_once
 from costa.errors import InputError
 from costa.methods.base import GradientMethod
-from costa.methods.building import build_encoder, build_features
+from costa.methods.building import Encoder, build_encoder, build_features
 from costa.methods.encoding import EncoderMethod
-from costa.nn import GCN, Preparation, discrimination_loss, kl_to_standard_normal
+from costa.nn import Preparation, discrimination_loss, kl_to_standard_normal
 
 MOST_LOG_SIGMA = 10.0
 
@@ -71,7 +71,7 @@ class GAE(EncoderMethod, GradientMethod):
     edges: Tensor
     """The edges to reconstruct: 2 × m, each undirected edge once."""
 
-    def __init__(self, encoder: GCN, preparation: Preparation) -> None:
+    def __init__(self, encoder: Encoder, preparation: Preparation) -> None:
         super().__init__(encoder, preparation)
         self.edges = torch.empty(2, 0, dtype=torch.int64)
 

@@ -27,9 +27,9 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.methods.building import build_encoder, build_features, build_head
+from costa.methods.building import Encoder, build_encoder, build_features, build_head
 from costa.methods.encoding import TwoViews
-from costa.nn import GCN, Preparation, both_views_loss
+from costa.nn import Preparation, both_views_loss
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class GRACE(TwoViews):
     """GRACE with any encoder and head.
 
     Args:
-        encoder: f, see :class:`costa.nn.GCN`.
+        encoder: f, see :class:`costa.nn.GCN` and :class:`costa.nn.Hops`.
         head: g, see :class:`costa.nn.ProjectionHead`; ``nn.Identity()`` for none.
         preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view.
@@ -66,7 +66,7 @@ class GRACE(TwoViews):
 
     def __init__(
         self,
-        encoder: GCN,
+        encoder: Encoder,
         head: nn.Module,
         preparation: Preparation,
         augment: settings.Augment,

@@ -138,6 +138,7 @@ class MVGRL(EncoderMethod, GradientMethod):
         """Each encoder with its inputs."""
         inputs = self.inputs(graph)
         assert isinstance(inputs, TwoInputs)
+        assert isinstance(self.encoder, GCN)
         return [(self.encoder, inputs), (self.diffusion_encoder, inputs.diffused)]
 
     def _read(self, graph: Data) -> TwoInputs:
@@ -148,6 +149,7 @@ class MVGRL(EncoderMethod, GradientMethod):
                 " make it undirected with torch_geometric.utils.to_undirected."
             )
         inputs = super()._read(graph)
+        assert isinstance(inputs, Inputs)  # of a GCN
         (row, col), values = top_ppr(inputs.adjacency.a, self.diffusion.alpha, self.diffusion.k)
         s = SparseMatrix.from_coo(row, col, values, (graph.num_nodes, graph.num_nodes))
         mixed = s @ inputs.x if isinstance(inputs.x, Tensor) else None

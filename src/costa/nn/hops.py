@@ -9,10 +9,10 @@ features, its neighbours' and its region's:
     z = [a·c(C_1)/√m  …  a·c(C_m)/√m | w·(v_0·u(X), v_1·u(B_1), … v_m·u(B_m)) V]
 
 u scales a row to length one, c subtracts the mean of the training graph's codes first, and V keeps the leading
-``columns`` directions. No block drowns another: v_b = 1/√(m + 1), and a = 1. Where edges join nodes at random, or unlike
-nodes (:mod:`costa.nn.smoothness`), the hops say little about a node, and its own features count instead: v_0 = 1, the
-other v are 0, and a is :data:`DOUBT`. Means, scales and V are fitted to the training graph and saved with the model. A
-zero row of a hop has a zero code.
+``columns`` directions. No block drowns another: v_b = 1/√(m + 1), and a = 1. Where edges join nodes at random, or
+unlike nodes (:mod:`costa.nn.smoothness`), the hops say little about a node, and its own features count instead:
+v_0 = 1, the other v are 0, and a is :data:`DOUBT`. Means, scales and V are fitted to the training graph and saved with
+the model. A zero row of a hop has a zero code.
 """
 
 from __future__ import annotations
@@ -166,11 +166,12 @@ class Hops(nn.Module):
         """After training: BatchNorm's moments and the codes' means from all rows, unmasked."""
         scales = self._scales(blocks[0])
         for layer, block, scale in zip(self.layers, blocks[1:], scales, strict=True):
+            assert isinstance(layer, Layer)
             if layer.norm is not None:
                 hidden = block @ (scale[:, None] * layer.weight) + layer.bias
                 variance, mean = torch.var_mean(hidden, dim=0, correction=0)
-                layer.norm.running_mean.copy_(mean)
-                layer.norm.running_var.copy_(variance)
+                layer.norm.get_buffer("running_mean").copy_(mean)
+                layer.norm.get_buffer("running_var").copy_(variance)
         training = self.training
         self.eval()
         for code, mean in zip(self._codes(blocks), self.mean, strict=True):
