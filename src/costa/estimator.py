@@ -36,7 +36,7 @@ METHOD_OF_VIEWS = {1: "costa-sv", 2: "costa-mv"}
 
 
 class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Node embeddings without labels: a GCN trained by contrasting sketches of its own features.
+    """Node embeddings without labels: features and their hops along the edges, encoded by contrasting sketches.
 
     A graph is anything that :func:`costa.graphs.as_graph` takes: a PyG ``Data``, a NetworkX graph, a tuple of a scipy
     adjacency matrix (or an edge array, or a frame) and features, a name or a path.
@@ -45,8 +45,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     at level INFO what was chosen and why.
 
     Args:
-        views: 1 contrasts the sketch with itself; 2 contrasts two augmented views of the graph, which takes longer and
-            is better on most graphs with the default settings.
+        views: 2 contrasts two augmented views, which is better on most graphs; 1 contrasts one view with itself.
         epochs: Number of passes over the graph; None for the default.
         settings: Any other setting by its dotted key, such as ``{"sketch.ratio": 0.25, "loss.tau": 0.4}``.
         seed: Random seed.
@@ -70,7 +69,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        views: int = 1,
+        views: int = 2,
         *,
         epochs: int | None = None,
         settings: Mapping[str, Any] | None = None,

@@ -12,7 +12,7 @@ def train(
     edges: options.Edges = None,
     features: options.Features = None,
     nodes: options.Nodes = None,
-    method: options.Method = "costa-sv",
+    method: options.Method = "costa-mv",
     out: options.Out = None,
     seed: options.Seed = None,
     seeds: options.Seeds = None,
