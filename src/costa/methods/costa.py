@@ -119,12 +119,13 @@ class Costa(Augmenting):
     def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
         """At most :data:`MOST_ROWS` rows for the sketch, in addition to what every method chooses.
 
-        With hops, as many epochs as make about :data:`ROW_VISITS` visits to rows, from 2 to 100.
+        With hops, at most as many epochs as make about :data:`ROW_VISITS` visits to rows, but at least two.
         """
         settings, chosen = settings or cls.Settings(), super().choose(graph)
         rows = graph.num_nodes
         if settings.encoder.kind == "hops":
-            chosen["train.epochs"] = min(100, max(2, round(ROW_VISITS / rows)))
+            enough = max(2, round(ROW_VISITS / rows))
+            chosen |= {"train.epochs": enough} if enough < settings.train.epochs else {}
             rows = min(rows, settings.train.batch or rows)
         largest = MOST_ROWS / rows
         return chosen | ({"sketch.ratio": largest} if largest < settings.sketch.ratio else {})

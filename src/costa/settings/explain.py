@@ -53,4 +53,6 @@ def _why(key: str, value: Any, graph: Data) -> str:
         return f"all {graph.num_features:,} columns of {graph.num_nodes:,} nodes, filled in, would take too much memory"
     if key == "sketch.ratio":
         return f"{graph.num_nodes:,} nodes, and the sketch has at most {round(value * graph.num_nodes):,} rows"
+    if key == "train.epochs":
+        return f"{graph.num_nodes:,} nodes, and as many steps as a smaller graph has are enough"
     return "chosen from the graph"
