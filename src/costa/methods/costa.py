@@ -45,8 +45,8 @@ HOPS = partial(
 """The encoder of both variants: ÂX, Â⁴X and PageRank, 64 columns each, and 320 columns of X and these hops.
 
 Forty variants were compared by validation accuracy with tuning seeds on forty development graphs
-(``benchmarks/defaults.py``); ``docs/defaults.md`` has what was tried. The paper's GCN, with the defaults that were made
-for it, is ``encoder.kind = "gcn"``.
+(``reproduction/defaults.py``); ``docs/defaults.md`` has what was tried. ``encoder.kind = "gcn"`` is the paper's GCN,
+with the defaults that were made for it.
 """
 
 
