@@ -6,6 +6,7 @@ import torch
 from costa import settings, training
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
+from costa.methods.encoding import View
 from costa.nn import Adjacency, SparseMatrix
 
 CPU = torch.device("cpu")
@@ -62,7 +63,7 @@ def test_a_new_graph_can_be_embedded(build, graph):
 @pytest.mark.parametrize("name", ["costa-sv", "costa-mv", "grace", "gbt", "bgrl", "cca-ssg"])
 def test_others_take_a_centrality_and_have_none_by_default(graph, name):
     method = get_method(name)
-    small = {"features.scaling": "none", "augment.edge_rate": 0.4, "augment.mask_rate": 0.2}
+    small = {"encoder.kind": "gcn", "features.scaling": "none", "augment.edge_rate": 0.4, "augment.mask_rate": 0.2}
     rates = {}
     for centrality in ("none", "degree"):
         values, _ = settings.merge(method.Settings, [("test", small | {"augment.centrality": centrality})])
@@ -104,7 +105,26 @@ def test_others_take_a_centrality_and_have_none_by_default(graph, name):
     ],
 )
 def test_what_is_unused_is_named_with_its_reason(merged, values, unused):
-    assert get_method("grace").unused(merged("grace", **values)) == unused
+    hops = dict.fromkeys(("encoder.powers", "encoder.columns", "encoder.weight"), "it belongs to encoder.kind = hops")
+    hops |= {
+        "augment.hop_rate": "encoder.kind = gcn has no hops",
+        "train.batch": "encoder.kind = gcn trains on the whole graph",
+    }
+    assert get_method("grace").unused(merged("grace", **values)) == unused | hops
+
+
+def test_hops_have_no_edges_to_drop_and_one_layer(merged):
+    values = {"encoder__kind": "hops", "encoder__columns": 0, "encoder__steps": 0}
+    edges, layer = "encoder.kind = hops trains without edges", "encoder.kind = hops has one layer a hop"
+    assert get_method("grace").unused(merged("grace", **values)) == {
+        "encoder.hidden": layer,
+        "encoder.layers": layer,
+        "encoder.teleport": "encoder.steps = 0 takes no step",
+        "encoder.weight": "encoder.columns = 0 leaves the codes alone",
+        "augment.edges": edges,
+        "augment.edge_rate": edges,
+        "augment.centrality": edges,
+    }
 
 
 def test_a_product_is_prepared_only_where_the_first_layer_reads_it(build, graph, bag_of_words):
@@ -172,9 +192,7 @@ def test_a_single_rate_serves_both_views_and_zero_is_none(build, graph, given, r
 def test_a_view_with_nothing_dropped_is_the_graph_itself(build, graph):
     method = build("costa-mv", graph, augment__mask_rate=[0.0, 0.5])
     inputs = method.inputs(graph)
-    adjacency, mask = method.draw_view(inputs, 0)
-    assert adjacency is inputs.adjacency
-    assert mask is None
-    adjacency, mask = method.draw_view(inputs, 1)
-    assert adjacency is inputs.adjacency
-    assert mask.shape == (20,)
+    assert method.draw_view(inputs, 0) == View()
+    view = method.draw_view(inputs, 1)
+    assert view.adjacency is None
+    assert view.mask.shape == (20,)
