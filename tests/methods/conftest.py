@@ -1,7 +1,5 @@
 """Two small graphs, and a method built for one of them."""
 
-import functools
-
 import pytest
 import torch
 
@@ -11,14 +9,18 @@ from costa.methods import get_method
 
 PLAIN = {
     "augment__edge_rate": 0.0,
+    "augment__hop_rate": 0.0,
     "augment__mask_rate": 0.0,
     "sketch__kind": "gaussian",
     "sketch__ratio": 0.5,
+    "encoder__kind": "gcn",
+    "encoder__steps": 0,
     "encoder__width": 16,
     "encoder__activation": "relu",
     "encoder__norm": "none",
     "head__width": 16,
     "features__scaling": "none",
+    "features__rank": 0,
 }
 
 
@@ -67,5 +69,5 @@ def build():
 
 @pytest.fixture(scope="session")
 def build_plain():
-    """As build, of COSTA: small, with a Gaussian P, and nothing of the graph is scaled, dropped or masked."""
-    return functools.partial(build_method, **PLAIN)
+    """As build, of COSTA: a small GCN, a Gaussian P, and nothing of the graph is scaled, dropped or masked."""
+    return lambda name, graph, **values: build_method(name, graph, **PLAIN | values)

@@ -69,6 +69,12 @@ def test_the_target_follows_the_encoder_ever_more_slowly(build, graph):
     assert all(torch.equal(tensor, online[name]) for name, tensor in weights(method.encoder).items())
 
 
+def test_with_batches_the_schedule_lasts_as_long_as_training(build, graph):
+    method = build(graph, encoder__kind="hops", train__epochs=4, train__batch=25)
+    training.train(method, graph, settings.Train(epochs=4, batch=25))
+    assert (int(method.epoch), method.steps) == (12, 12)
+
+
 def test_the_loop_moves_the_target_after_each_step(build, graph):
     method = build(graph, target__decay=0.0, train__epochs=10**6)
     training.Steps([method], graph, settings.Train(lr=1e-2)).run(3)
@@ -98,7 +104,7 @@ def test_every_setting_arrives(build, graph):
         assert [layer.weight.shape[1] for layer in encoder.layers] == [24, 16]
     assert method.predictor.first.out_features == 20
     assert type(method.predictor.activation).__name__ == "ELU"
-    assert (method.decay, method.epochs) == (0.5, 7)
+    assert (method.decay, method.steps) == (0.5, 7)
     assert method.capturable
     with pytest.raises(InputError, match=r"predictor\.width = 0 is out of range"):
         build(graph, predictor__width=0)

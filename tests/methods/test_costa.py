@@ -8,7 +8,7 @@ from costa.errors import InputError
 from costa.evaluate.probe import linear_probe
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
-from costa.methods.costa import MOST_ROWS
+from costa.methods.costa import MOST_ROWS, ROW_VISITS
 from costa.nn import Adjacency, cross_view_loss, philox, self_contrast_loss
 from costa.settings.presets import resolve
 
@@ -131,6 +131,33 @@ def test_every_sketch_trains(build, graph, name, edges):
         assert method.embed(graph).isfinite().all(), kind
 
 
+@pytest.mark.parametrize("rows", [None, torch.tensor([3, 50, 4, 17, 30, 9, 41, 22])], ids=["all", "batch"])
+def test_with_hops_the_rows_of_a_batch_are_sketched_and_contrasted(build, graph, rows):
+    method = build("costa-mv", graph, encoder__kind="hops", encoder__steps=2, sketch__ratio=0.5, loss__tau=0.5)
+    state = method.generator.get_state()
+    loss = method.loss(graph) if rows is None else method.loss(graph, rows)  # no augmentation: both views are the same
+
+    h = method.encoder([block if rows is None else block[rows] for block in method.inputs(graph).blocks])
+    z = method.head(gaussian(state, len(h) // 2, len(h)) @ (h - h.mean(0)))
+    assert loss.item() == pytest.approx(cross_view_loss(z, z, 0.5).item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [("costa-sv", "self"), ("costa-sv", "cross"), ("costa-sv", "both"), ("costa-mv", "cross"), ("costa-mv", "both")],
+)
+def test_every_sketch_and_loss_trains_on_batches_of_hops(build, graph, name, loss):
+    values = {"encoder__kind": "hops", "encoder__norm": "batch", "loss__kind": loss, "sketch__density": 0.1}
+    values |= {"augment__mask_rate": 0.3, "augment__hop_rate": 0.3, "sketch__noise_std": 0.1, "sketch__k": 6}
+    for kind in ("gaussian", "rademacher", "sparse", "countsketch", "selection", "svd", "noise", "none"):
+        method = build(name, graph, sketch__kind=kind, **values)
+        before = method.encoder.layers[0].weight.detach().clone()
+        outcome = training.train(method, graph, settings.Train(epochs=2, batch=25))
+        assert (outcome.status, outcome.epochs) == ("ok", 2), kind
+        assert method.embed(graph).isfinite().all(), kind
+        assert not torch.equal(method.encoder.layers[0].weight, before), kind
+
+
 @pytest.mark.parametrize("kind", ["cross", "both", "self"])
 def test_one_view_takes_every_loss(build, graph, kind):
     assert build("costa-sv", graph, loss__kind=kind).loss(graph).isfinite()
@@ -194,11 +221,23 @@ def test_a_one_row_sketch_does_not_crash(build, graph):
     assert training.train(method, graph, settings.Train(epochs=2)).status == "ok"
 
 
-def test_a_large_graph_gets_fewer_rows():
+def test_a_large_graph_gets_fewer_rows(merged):
     large = planted_partition(20_000, 2, 4, seed=0)
-    chosen = get_method("costa-sv").choose(large)
-    assert chosen["sketch.ratio"] * 20_000 == pytest.approx(MOST_ROWS)
-    assert "sketch.ratio" not in get_method("costa-sv").choose(planted_partition(100, 2, 4, seed=0))
+    costa, gcn = get_method("costa-sv"), merged("costa-sv", encoder__kind="gcn", sketch__ratio=0.5)
+    assert costa.choose(large, gcn)["sketch.ratio"] * 20_000 == pytest.approx(MOST_ROWS)
+    assert "sketch.ratio" not in costa.choose(planted_partition(100, 2, 4, seed=0), gcn)
+
+
+def test_with_hops_the_rows_are_those_of_a_batch_and_a_large_graph_gets_fewer_epochs(merged):
+    costa, large = get_method("costa-mv"), planted_partition(20_000, 2, 4, seed=0)
+    hops = merged("costa-mv", encoder__kind="hops", sketch__ratio=0.5, train__batch=4096)
+    assert "sketch.ratio" not in costa.choose(large, hops)
+    every = merged("costa-mv", encoder__kind="hops", sketch__ratio=0.5, train__batch=0)
+    assert costa.choose(large, every)["sketch.ratio"] * 20_000 == pytest.approx(MOST_ROWS)
+    assert costa.choose(large, hops)["train.epochs"] * 20_000 == pytest.approx(ROW_VISITS, rel=0.05)
+    small = costa.choose(planted_partition(100, 2, 4, seed=0), hops)["train.epochs"]
+    assert small > costa.choose(large, hops)["train.epochs"]
+    assert "train.epochs" not in costa.choose(large, merged("costa-mv", encoder__kind="gcn"))
 
 
 def test_settings_that_contradict_each_other_are_refused(build, graph):

@@ -2,11 +2,18 @@
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from costa import settings, training
+from costa.errors import InputError
+from costa.evaluate import health
+from costa.graphs import as_graph
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
+from costa.methods.encoding import HopInputs, View
 from costa.nn import Adjacency, SparseMatrix
+from costa.nn.hops import propagate
+from costa.settings.presets import resolve
 
 CPU = torch.device("cpu")
 
@@ -62,7 +69,7 @@ def test_a_new_graph_can_be_embedded(build, graph):
 @pytest.mark.parametrize("name", ["costa-sv", "costa-mv", "grace", "gbt", "bgrl", "cca-ssg"])
 def test_others_take_a_centrality_and_have_none_by_default(graph, name):
     method = get_method(name)
-    small = {"features.scaling": "none", "augment.edge_rate": 0.4, "augment.mask_rate": 0.2}
+    small = {"encoder.kind": "gcn", "features.scaling": "none", "augment.edge_rate": 0.4, "augment.mask_rate": 0.2}
     rates = {}
     for centrality in ("none", "degree"):
         values, _ = settings.merge(method.Settings, [("test", small | {"augment.centrality": centrality})])
@@ -104,7 +111,26 @@ def test_others_take_a_centrality_and_have_none_by_default(graph, name):
     ],
 )
 def test_what_is_unused_is_named_with_its_reason(merged, values, unused):
-    assert get_method("grace").unused(merged("grace", **values)) == unused
+    hops = dict.fromkeys(("encoder.powers", "encoder.columns", "encoder.weight"), "it belongs to encoder.kind = hops")
+    hops |= {
+        "augment.hop_rate": "encoder.kind = gcn has no hops",
+        "train.batch": "encoder.kind = gcn trains on the whole graph",
+    }
+    assert get_method("grace").unused(merged("grace", **values)) == unused | hops
+
+
+def test_hops_have_no_edges_to_drop_and_one_layer(merged):
+    values = {"encoder__kind": "hops", "encoder__columns": 0, "encoder__steps": 0}
+    edges, layer = "encoder.kind = hops trains without edges", "encoder.kind = hops has one layer a hop"
+    assert get_method("grace").unused(merged("grace", **values)) == {
+        "encoder.hidden": layer,
+        "encoder.layers": layer,
+        "encoder.teleport": "encoder.steps = 0 takes no step",
+        "encoder.weight": "encoder.columns = 0 leaves the codes alone",
+        "augment.edges": edges,
+        "augment.edge_rate": edges,
+        "augment.centrality": edges,
+    }
 
 
 def test_a_product_is_prepared_only_where_the_first_layer_reads_it(build, graph, bag_of_words):
@@ -172,9 +198,167 @@ def test_a_single_rate_serves_both_views_and_zero_is_none(build, graph, given, r
 def test_a_view_with_nothing_dropped_is_the_graph_itself(build, graph):
     method = build("costa-mv", graph, augment__mask_rate=[0.0, 0.5])
     inputs = method.inputs(graph)
-    adjacency, mask = method.draw_view(inputs, 0)
-    assert adjacency is inputs.adjacency
-    assert mask is None
-    adjacency, mask = method.draw_view(inputs, 1)
-    assert adjacency is inputs.adjacency
-    assert mask.shape == (20,)
+    assert method.draw_view(inputs, 0) == View()
+    view = method.draw_view(inputs, 1)
+    assert view.adjacency is None
+    assert view.mask.shape == (20,)
+
+
+# --- hops -----------------------------------------------------------------------------------------------------
+
+HOPS = {"encoder__kind": "hops", "encoder__steps": 3, "encoder__columns": 12}
+WITH_HOPS = ["costa-sv", "costa-mv", "grace", "gbt", "bgrl", "cca-ssg"]
+
+
+def test_hops_read_the_features_after_scaling_and_every_hop_once(build, either):
+    method = build("costa-mv", either, **HOPS, features__scaling="rows", features__rank=10)
+    inputs = method.inputs(either)
+    assert isinstance(inputs, HopInputs)
+    x = method.features(either)
+    x = x.to_dense() if isinstance(x, SparseMatrix) else x
+    adjacency = Adjacency(either.edge_index, either.num_nodes).normalized()
+    expected = propagate(x, adjacency, method.encoder.powers, 3, method.encoder.teleport)
+    assert x.shape[1] == 10
+    assert all(torch.equal(*pair) for pair in zip(inputs.blocks, expected, strict=True))
+    assert method.inputs(either) is inputs
+    rows = torch.tensor([5, 2])
+    assert all(torch.equal(part, block[[5, 2]]) for part, block in zip(inputs.rows(rows), inputs.blocks, strict=True))
+
+
+def test_a_view_of_hops_hides_columns_and_leaves_out_hops_but_never_all(build, graph):
+    rates = {"augment__mask_rate": [0.0, 0.5], "augment__hop_rate": [0.0, 0.9]}
+    method, rows = build("costa-mv", graph, **HOPS, **rates), torch.arange(7)
+    inputs = method.inputs(graph)
+    first = method.draw_view(inputs, 0, rows)
+    assert (first.mask, first.kept, first.adjacency) == (None, None, None)
+    assert first.rows is rows
+    kept = torch.stack([method.draw_view(inputs, 1).kept for _ in range(200)])
+    assert kept.shape == (200, 3)
+    assert ((kept != 0).any(1)).all()
+    assert 0.05 < (kept != 0).float().mean() < 0.6
+    assert 0.3 < torch.stack([method.draw_view(inputs, 1).mask for _ in range(50)]).mean() < 0.7
+    h = method.encode_view(inputs, 0, rows)
+    torch.testing.assert_close(h, method.encoder([block[:7] for block in inputs.blocks]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "why"),
+    [
+        ("hops", "augment.edge_rate", 0.2, "trains without edges"),
+        ("hops", "encoder.layers", 3, "one layer a hop"),
+        ("gcn", "augment.hop_rate", 0.2, "encoder.kind = gcn has no hops"),
+        ("gcn", "train.batch", 32, "encoder.kind = gcn trains on the whole graph"),
+        ("gcn", "encoder.powers", "1,2", "it belongs to encoder.kind = hops"),
+        ("appnp", "encoder.columns", 8, "it belongs to encoder.kind = hops"),
+    ],
+)
+@pytest.mark.parametrize("name", ["costa-sv", "costa-mv", "grace"])
+def test_a_setting_of_the_other_encoder_is_refused(graph, name, kind, key, value, why):
+    steps = {"encoder.steps": 2} if kind == "appnp" else {}
+    with pytest.raises(InputError, match=f"{key} was set, but .*{why}; leave it out"):
+        resolve(get_method(name), graph, given={"encoder.kind": kind, key: value} | steps)
+
+
+@pytest.mark.parametrize("name", ["gca", "gae", "vgae", "untrained"])
+def test_a_method_that_reads_edges_says_so(graph, name):
+    method = get_method(name)
+    values = resolve(method, graph, given={"encoder.kind": "hops"}).values
+    with pytest.raises(InputError, match=f"{name} reads the edges, which encoder.kind = hops does without; choose gcn"):
+        training.build(method, values, graph, 0, CPU)
+
+
+@pytest.mark.parametrize("name", ["dgi", "gmi", "mvgrl"])
+def test_a_method_whose_encoder_is_given_has_no_kind(graph, name):
+    with pytest.raises(InputError, match=r"unknown setting 'encoder\.kind'"):
+        resolve(get_method(name), graph, given={"encoder.kind": "hops"})
+
+
+@pytest.mark.parametrize("name", WITH_HOPS)
+def test_hops_embed_a_new_graph_with_what_the_first_has_taught(name, graph):
+    method = get_method(name)
+    given = {"encoder.kind": "hops", "features.rank": 8, "features.scaling": "standard", "train.batch": 25}
+    values = resolve(method, graph, given=given, epochs=2).values
+    built = training.build(method, values, graph, 0, CPU)
+    assert training.train(built, graph, values.train).status == "ok"
+    z = built.embed(graph)
+    state = {key: tensor.clone() for key, tensor in built.state_dict().items()}
+    other = planted_partition(45, 3, 20, seed=1)
+    assert built.embed(other).shape == (45, z.shape[1]) == (45, built.encoder.vector_width)
+    assert built.embed(other).isfinite().all()
+    built.forget()
+    # an isolated copy of a graph has the vectors of the graph
+    twice = Data(x=torch.cat([graph.x, graph.x]), edge_index=torch.cat([graph.edge_index, graph.edge_index + 60], 1))
+    torch.testing.assert_close(built.embed(twice), torch.cat([z, z]), rtol=1e-4, atol=1e-5)
+    assert all(torch.equal(tensor, state[key]) for key, tensor in built.state_dict().items())
+
+
+def test_seeds_share_the_hops_and_what_is_fitted_to_them(build, graph):
+    first, second = build("costa-mv", graph, **HOPS), build("costa-mv", graph, seed=1, **HOPS)
+    expected = {name: getattr(second.encoder, name).clone() for name in ("scale", "shares", "basis")}
+    for buffer in expected:
+        getattr(second.encoder, buffer).zero_()
+    second.share(first)
+    second.prepare(graph)
+    assert second.inputs(graph) is first.inputs(graph)
+    assert all(torch.equal(getattr(second.encoder, buffer), tensor) for buffer, tensor in expected.items())
+
+
+def unusual(kind):
+    """A graph at the edge of what hops can read."""
+    n, x = 30, torch.randn(30, 6, generator=torch.Generator().manual_seed(0))
+    ring = torch.stack([torch.arange(n), torch.arange(n).roll(1)])
+    edges = {
+        "no edges": torch.empty(2, 0, dtype=torch.int64),
+        "one edge": torch.tensor([[0], [1]]),
+        "star": torch.stack([torch.zeros(n - 1, dtype=torch.int64), torch.arange(1, n)]),
+        "two nodes": torch.tensor([[0], [1]]),
+        "three nodes": torch.tensor([[0, 1], [1, 2]]),
+    }.get(kind, ring)
+    x = {
+        "two nodes": x[:2],
+        "three nodes": x[:3],
+        "constant features": torch.ones(n, 6),
+        "one column": x[:, :1],
+        "some zero rows": x * (torch.arange(n) % 3 > 0)[:, None],
+        "large features": 1e6 * x,
+        "small features": 1e-6 * x,
+        "no features": None,
+    }.get(kind, x)
+    edge_index = torch.cat([edges, edges.flip(0)], 1)
+    weight = {"weights": torch.rand(edges.shape[1]), "zero weights": torch.zeros(edges.shape[1])}.get(kind)
+    graph = Data(x=x, edge_index=edge_index, num_nodes=n if x is None else len(x))
+    if weight is not None:
+        graph.edge_weight = torch.cat([weight, weight])
+    return as_graph(graph)
+
+
+@pytest.mark.parametrize("name", ["costa-sv", "costa-mv"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "no edges",
+        "one edge",
+        "star",
+        "two nodes",
+        "three nodes",
+        "constant features",
+        "one column",
+        "some zero rows",
+        "large features",
+        "small features",
+        "no features",
+        "weights",
+        "zero weights",
+    ],
+)
+@pytest.mark.parametrize("batch", [0, 8])
+def test_hops_train_on_unusual_graphs(name, kind, batch):
+    graph = unusual(kind)
+    method = get_method(name)
+    given = {"encoder.kind": "hops", "train.batch": batch, "encoder.norm": "batch", "encoder.steps": 3}
+    values = resolve(method, graph, given=given, epochs=3).values
+    built, outcome, z = training.train_and_embed(method, values, graph, device=CPU)
+    assert outcome.status == "ok"
+    assert z.isfinite().all()
+    assert z.shape == (graph.num_nodes, built.encoder.vector_width)
+    assert health.status(z) in ("ok", "collapsed")

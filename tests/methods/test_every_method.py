@@ -16,13 +16,16 @@ from costa.nn import SparseMatrix
 
 CPU = torch.device("cpu")
 TRAINED = [name for name in METHODS if issubclass(get_method(name), GradientMethod)]
-EVERY = pytest.mark.parametrize("name", TRAINED)
-SMALL = {"encoder.width": 16, "encoder.hidden": 24, "head.width": 16, "predictor.width": 20}
+HOPS = [name for name in TRAINED if getattr(get_method(name), "takes_hops", False)]
+CASES = [*((name, "gcn") for name in TRAINED), *((name, "hops") for name in HOPS)]
+EVERY = pytest.mark.parametrize(("name", "kind"), CASES)
+SMALL = {"encoder.kind": "gcn", "encoder.width": 16, "encoder.hidden": 24, "head.width": 16, "predictor.width": 20}
 WIDER = {"encoder.width": 32, "encoder.hidden": 64, "head.width": 32, "predictor.width": 64}
-AUGMENTED = {"augment.edge_rate": 0.3, "augment.mask_rate": 0.2}
+AUGMENTED = {"augment.edge_rate": 0.3, "augment.mask_rate": 0.2, "augment.hop_rate": 0.4}
 SEVERAL = [
     *((name, "dense", {}) for name in TRAINED),
     *((name, "sparse", {"encoder.activation": "prelu", "encoder.norm": "batch"} | AUGMENTED) for name in TRAINED),
+    *((name, features, {"encoder.kind": "hops"} | AUGMENTED) for name in HOPS for features in ("dense", "sparse")),
     ("grace", "dense", {"head.width": 0, "augment.edge_rate": [0.0, 0.3]}),
     ("costa-mv", "sparse", {"encoder.steps": 3, "encoder.norm": "none"} | AUGMENTED),
     ("gae", "dense", {"encoder.steps": 3}),
@@ -55,17 +58,20 @@ def build(name, graph, values, seed=0):
     return method
 
 
-def run(method, graph, epochs, lr):
-    return training.Steps([method], graph, settings.Train(lr=lr)).run(epochs)
+def run(method, graph, steps, lr, batch=25):
+    """Train on batches of rows if the encoder is one of hops, otherwise on the whole graph."""
+    losses = training.Steps([method], graph, settings.Train(lr=lr, batch=batch)).run(steps)
+    method.settle(graph)
+    return losses
 
 
 @EVERY
-def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(name):
+def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(name, kind):
     graph = small_graph()
     before = torch.random.get_rng_state()
 
     def vectors(seed):
-        method = build(name, graph, {}, seed)
+        method = build(name, graph, {"encoder.kind": kind}, seed)
         run(method, graph, 2, lr=1e-3)
         return method.embed(graph)
 
@@ -76,9 +82,9 @@ def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(name):
 
 
 @EVERY
-def test_the_loss_of_the_same_draws_falls(name):
+def test_the_loss_of_the_same_draws_falls(name, kind):
     graph = small_graph()
-    method = build(name, graph, {"loss.tau": 0.7})  # a high temperature leaves little to fall
+    method = build(name, graph, {"encoder.kind": kind, "loss.tau": 0.7})  # a high temperature leaves little to fall
     start = method.generator.get_state()
 
     def average_loss():
@@ -92,10 +98,11 @@ def test_the_loss_of_the_same_draws_falls(name):
 
 @pytest.mark.parametrize(("name", "features", "values"), SEVERAL)
 def test_each_of_several_seeds_trains_exactly_as_it_would_alone(name, features, values):
-    graph, seeds, train = small_graph(features), [0, 7], settings.Train(epochs=3, weight_decay=1e-3)
+    graph, seeds, train = small_graph(features), [0, 7], settings.Train(epochs=3, weight_decay=1e-3, batch=25)
     together = [training.build(get_method(name), merged(name, graph, values), graph, seed, CPU) for seed in seeds]
     training.train_together(together, graph, train)
-    assert isinstance(together[0].inputs(graph).x, SparseMatrix) == (features == "sparse")
+    if values.get("encoder.kind") != "hops":
+        assert isinstance(together[0].inputs(graph).x, SparseMatrix) == (features == "sparse")
     assert together[1].inputs(graph) is together[0].inputs(graph)
     losses = training.Steps(together, graph, train).run(3)
     for index, (method, seed) in enumerate(zip(together, seeds, strict=True)):
@@ -132,43 +139,47 @@ def test_csr_features_train_to_what_dense_ones_do(name, scaling, rank):
     torch.testing.assert_close(ours.embed(sparse), expected.embed(dense), rtol=1e-3, atol=2e-3)
 
 
-IN_USE = AUGMENTED | {"features.scaling": "none", "loss.kind": "both", "encoder.steps": 2}
+IN_USE = AUGMENTED | {"features.scaling": "none", "features.rank": 0, "loss.kind": "both", "encoder.steps": 2}
+IN_USE |= {"encoder.columns": 8}
 """Values beside which no other setting is refused."""
 
 
-def another(name, key):
+def another(name, kind, key):
     """A value that the setting does not have beside ``IN_USE``; None where there is no other."""
     group, _, item = key.partition(".")
-    own = getattr(merged(name, small_graph(), IN_USE), group)
+    own = getattr(merged(name, small_graph(), IN_USE | {"encoder.kind": kind}), group)
     value, kind = getattr(own, item), typing.get_type_hints(type(own))[item]
     if typing.get_origin(kind) is typing.Literal:
         return next((choice for choice in typing.get_args(kind) if choice not in (value, "auto")), None)
     if isinstance(value, tuple):
-        return [rate / 2 for rate in value]
+        return [each + 1 if isinstance(each, int) else each / 2 for each in value]
     if isinstance(value, bool):
         return not value
     return value + 3 if isinstance(value, int) else value / 2 or 0.25
 
 
 @functools.cache
-def first_losses(name, key=None):
-    """Of two epochs, for a setting may be one of what follows a step; with another value of ``key``."""
-    changed = {} if key is None else {key: another(name, key)}
-    return run(build(name, small_graph(), IN_USE | changed), small_graph(), 2, lr=1e-2)
+def first_epochs(name, kind, key=None):
+    """Losses of two epochs, for a setting may be one of what follows a step, and vectors; with another ``key``."""
+    changed = {} if key is None else {key: another(name, kind, key)}
+    graph = small_graph()
+    method = build(name, graph, IN_USE | {"encoder.kind": kind} | changed)
+    return run(method, graph, 2, lr=1e-2, batch=0), method.embed(graph)
 
 
 @pytest.mark.parametrize(
-    ("name", "key"),
+    ("name", "kind", "key"),
     [
-        (name, key)
-        for name in TRAINED
+        (name, kind, key)
+        for name, kind in CASES
         for key in settings.flatten(get_method(name).Settings())
-        if not key.startswith("train.") and another(name, key) is not None
+        if not key.startswith("train.") and another(name, kind, key) is not None
     ],
 )
-def test_a_setting_counts_or_is_said_to_be_unused(name, key):
-    idle = key in get_method(name).unused(merged(name, small_graph(), IN_USE))
-    assert torch.equal(first_losses(name, key), first_losses(name)) == idle
+def test_a_setting_counts_or_is_said_to_be_unused(name, kind, key):
+    idle = key in get_method(name).unused(merged(name, small_graph(), IN_USE | {"encoder.kind": kind}))
+    same = [torch.equal(*each) for each in zip(first_epochs(name, kind, key), first_epochs(name, kind), strict=True)]
+    assert all(same) == idle
 
 
 @pytest.mark.parametrize(
@@ -177,7 +188,7 @@ def test_a_setting_counts_or_is_said_to_be_unused(name, key):
         ("grace", {"head.width": 0}, "head.activation"),
         ("costa-sv", {"head.width": 0}, "head.activation"),
         ("costa-sv", {"sketch.kind": "noise"}, "sketch.fixed"),
-        ("costa-mv", {"augment.edge_rate": 0.0}, "augment.edges"),
+        ("bgrl", {"augment.edge_rate": 0.0}, "augment.edges"),
         ("gca", {"augment.edge_rate": 0.0, "augment.mask_rate": 0.0}, "augment.centrality"),
     ],
 )
@@ -202,13 +213,16 @@ def raw(communities, accuracy):
 
 
 @EVERY
-def test_training_finds_communities_that_features_hardly_show_and_does_not_collapse(communities, accuracy, raw, name):
-    method = build(name, communities, WIDER | {"train.epochs": 30})
+def test_training_finds_communities_that_features_hardly_show_and_does_not_collapse(
+    communities, accuracy, raw, name, kind
+):
+    method = build(name, communities, WIDER | {"encoder.kind": kind, "train.epochs": 30})
     untrained = accuracy(method.embed(communities))
     run(method, communities, 30, lr=1e-2)
     z = method.embed(communities)
     assert raw < 0.5
-    assert accuracy(z) > max(raw + 0.3, untrained + 0.05)
+    # with hops most of it is there before training
+    assert accuracy(z) > max(raw + 0.3, untrained + (0.05 if kind == "gcn" else -0.02))
     assert health.status(z) == "ok"
     assert health.mean_cosine(z) < 0.9
     assert health.effective_rank(z) > 5

@@ -99,6 +99,7 @@ def test_settings_the_published_ones_and_those_out_of_range(build, graph):
             "features.rank",
             "diffusion.k",
             "train.epochs",
+            "train.batch",
             "train.kernels",
         }
     for key, value in (("alpha", 0), ("alpha", 1), ("k", 0)):

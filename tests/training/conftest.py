@@ -22,8 +22,10 @@ def build(graph):
     """build(seed, name, **{"group.setting": value}) → a small method, built and not yet prepared."""
 
     def built(seed=0, name="costa-mv", graph=graph, **values):
-        small = {"encoder.width": 8, "head.width": 8, "augment.edge_rate": 0.2, "augment.mask_rate": 0.2}
+        small = {"encoder.kind": "gcn", "encoder.width": 8, "head.width": 8, "features.rank": 0}
+        small |= {"augment.edge_rate": 0.2, "augment.mask_rate": 0.2, "augment.hop_rate": 0.4}
         method = get_method(name)
+        small = {key: value for key, value in small.items() if key in settings.flatten(method.Settings())}
         merged, _ = settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", small | values)])
         return training.build(method, merged, graph, seed, CPU)
 
@@ -47,11 +49,11 @@ def folders(tmp_path):
 
 @pytest.fixture
 def after():
-    """after(epochs) → a should_stop that says so once this many epochs are done."""
+    """after(steps) → a should_stop that says so once this many steps are done; without batches, epochs."""
 
-    def should_stop(epochs):
+    def should_stop(steps):
         count = iter(range(1, 1000))
-        return lambda: next(count) == epochs
+        return lambda: next(count) == steps
 
     return should_stop
 

@@ -5,7 +5,7 @@ import torch
 
 from costa import settings, training
 from costa.errors import InputError
-from costa.training.checkpoints import load_checkpoint, save_checkpoint
+from costa.training.checkpoints import Progress, load_checkpoint, save_checkpoint
 
 SEEDS = [2, 3, 5]
 NINE = settings.Train(epochs=9, weight_decay=1e-3)
@@ -17,14 +17,16 @@ def prepared(method, graph):
     return method, training.Steps([method], graph, NINE)
 
 
-@pytest.mark.parametrize("values", [{}, {"encoder.norm": "batch", "encoder.activation": "prelu"}])
+@pytest.mark.parametrize(
+    "values", [{}, {"encoder.norm": "batch", "encoder.activation": "prelu"}, {"encoder.kind": "hops"}]
+)
 def test_what_is_saved_is_found_again(graph, build, tmp_path, values):
     method, steps = prepared(build(3, **values), graph)
     steps.run(4)
-    save_checkpoint(tmp_path, method, steps.optimizers[0], 4, 1.5)
+    save_checkpoint(tmp_path, method, steps.optimizers[0], Progress(4, 1.5, (0.25, 3.0)))
     other, others = prepared(build(8, **values), graph)
     progress = load_checkpoint(tmp_path, other, others.optimizers[0])
-    assert (progress.epochs, progress.seconds) == (4, 1.5)
+    assert progress == Progress(4, 1.5, (0.25, 3.0))
     assert other.state_dict().keys() == method.state_dict().keys()
     assert all(torch.equal(tensor, other.state_dict()[key]) for key, tensor in method.state_dict().items())
     assert torch.equal(other.generator.get_state(), method.generator.get_state())

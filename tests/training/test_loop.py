@@ -11,8 +11,17 @@ SEEDS = [2, 3, 5]
 NINE = settings.Train(epochs=9, weight_decay=1e-3)
 VALUES = pytest.mark.parametrize(
     "values",
-    [{}, {"encoder.norm": "batch", "encoder.activation": "prelu"}, {"sketch.fixed": True, "sketch.noise_std": 0.1}],
+    [
+        {},
+        {"encoder.norm": "batch", "encoder.activation": "prelu"},
+        {"sketch.fixed": True, "sketch.noise_std": 0.1},
+        {"encoder.kind": "hops"},
+        {"encoder.kind": "hops", "sketch.fixed": True},
+    ],
 )
+BATCHES = settings.Train(epochs=4, weight_decay=1e-3, batch=15)
+"""Four batches of 50 rows."""
+HOPS = {"encoder.kind": "hops"}
 
 
 def ends(outcomes):
@@ -114,6 +123,97 @@ def test_weights_and_draws_have_streams_of_their_own(build):
 def test_a_seed_out_of_range_is_one_sentence(build, seed):
     with pytest.raises(InputError, match=f"the seed {seed} is out of range"):
         build(seed)
+
+
+# --- batches of rows ------------------------------------------------------------------------------------------
+
+
+def states_equal(one, other):
+    left, right = one.state_dict(), other.state_dict()
+    return left.keys() == right.keys() and all(torch.equal(left[key], right[key]) for key in right)
+
+
+def test_an_epoch_is_a_step_for_each_batch_and_the_log_has_its_mean(graph, build, read_log, tmp_path, monkeypatch):
+    method, losses, heard = build(**HOPS), [], []
+    loss = method.loss
+
+    def listening(graph, rows):
+        losses.append((loss(graph, rows), rows))
+        return losses[-1][0]
+
+    monkeypatch.setattr(method, "loss", listening)
+    outcome = training.train(method, graph, BATCHES, folder=tmp_path, report=lambda *row: heard.append(row))
+    assert (outcome.status, outcome.epochs) == ("ok", 4)
+    assert len(losses) == 16
+    for epoch in range(4):
+        rows = torch.cat([rows for _, rows in losses[4 * epoch : 4 * epoch + 4]])
+        assert torch.equal(rows.sort().values, torch.arange(50))
+    log = read_log(tmp_path)
+    assert log.epochs == [1, 2, 3, 4]
+    means = [sum(each.item() for each, _ in losses[start : start + 4]) / 4 for start in range(0, 16, 4)]
+    assert log.losses == pytest.approx(means, rel=1e-5)
+    assert [done for done, _ in heard] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["costa-sv", "costa-mv", "grace", "bgrl"])
+def test_interrupted_at_any_step_of_an_epoch_it_resumes_to_the_same_bits(graph, build, after, read_log, tmp_path, name):
+    straight, whole = build(0, name, **HOPS), tmp_path / "whole"
+    whole.mkdir()
+    training.train(straight, graph, BATCHES, folder=whole)
+    for steps in range(1, 9):
+        folder = tmp_path / f"{steps}"
+        folder.mkdir()
+        stopped = training.train(build(0, name, **HOPS), graph, BATCHES, folder=folder, should_stop=after(steps))
+        assert (stopped.status, stopped.epochs) == ("interrupted", steps // 4)
+        assert training.read_progress(folder) == steps // 4
+        resumed = build(9, name, **HOPS)
+        resumed.generator = build(0, name, **HOPS).generator  # whose seed orders the rows
+        assert training.train(resumed, graph, BATCHES, folder=folder, resume=True).epochs == 4
+        assert states_equal(resumed, straight)
+        assert torch.equal(resumed.embed(graph), straight.embed(graph))
+        assert read_log(folder).losses == read_log(whole).losses
+
+
+def test_several_seeds_with_batches_train_as_each_would_alone_and_resume(
+    graph, build, several, after, folders, read_log
+):
+    stopped = training.train_together(several(**HOPS), graph, BATCHES, folders=folders, should_stop=after(6))
+    assert ends(stopped) == [("interrupted", 1)] * 3
+    resumed = several(**HOPS)
+    assert ends(training.train_together(resumed, graph, BATCHES, folders=folders, resume=True)) == [("ok", 4)] * 3
+    for method, seed, folder in zip(resumed, SEEDS, folders, strict=True):
+        alone, other = build(seed, **HOPS), folder / "alone"
+        other.mkdir()
+        training.train(alone, graph, BATCHES, folder=other)
+        assert states_equal(method, alone)
+        assert read_log(folder).losses == read_log(other).losses
+
+
+def test_a_batch_that_diverges_ends_its_seed_in_that_epoch_and_the_others_resume(
+    graph, several, after, folders, read_log, monkeypatch
+):
+    methods = several(**HOPS)
+    loss, steps = methods[1].loss, iter(range(1, 100))
+    monkeypatch.setattr(
+        methods[1], "loss", lambda graph, rows: loss(graph, rows) * (torch.nan if next(steps) == 6 else 1)
+    )
+    outcomes = training.train_together(methods, graph, BATCHES, folders=folders, should_stop=after(7))
+    assert ends(outcomes) == [("interrupted", 1), ("diverged", 1), ("interrupted", 1)]
+    assert [read_log(folder).epochs for folder in folders] == [[1], [1], [1]]
+    resumed = training.train_together(several(**HOPS), graph, BATCHES, folders=folders, resume=True)
+    assert [outcome.epochs for outcome in resumed][::2] == [4, 4]
+
+
+def test_a_fixed_p_needs_all_rows_at_once(graph, build):
+    with pytest.raises(InputError, match=r"sketch.fixed keeps one P for all rows.*set train.batch=0"):
+        training.train(build(**HOPS, **{"sketch.fixed": True}), graph, BATCHES)
+
+
+def test_a_gcn_trains_on_the_whole_graph_whatever_the_batch(graph, build):
+    one, other = build(), build()
+    training.train(one, graph, BATCHES)
+    training.train(other, graph, settings.Train(epochs=4, weight_decay=1e-3))
+    assert states_equal(one, other)
 
 
 # --- several seeds --------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from costa.graphs.synthetic import planted_partition
 from costa.nn import SparseMatrix
 
 SEEDS = [0, 1, 7]
-TRAIN = settings.Train(lr=1e-2, weight_decay=1e-3)
+TRAIN = settings.Train(lr=1e-2, weight_decay=1e-3, batch=20)
 CASES = {
     "gaussian": {"sketch.kind": "gaussian"},
     "rademacher, both views' negatives": {"sketch.kind": "rademacher", "loss.kind": "both"},
@@ -29,6 +29,7 @@ CASES = {
     "batch norm": {"encoder.norm": "batch", "augment.edge_rate": 0.2},
     "prelu": {"encoder.activation": "prelu", "head.activation": "prelu", "augment.mask_rate": 0.2},
     "no head": {"head.width": 0},
+    "hops": {"encoder.kind": "hops", "augment.mask_rate": 0.3},
     "written out": {"train.kernels": "plain"},
 }
 NOTHING_DROPPED = {"augment.edge_rate": 0.0, "augment.mask_rate": 0.0}

@@ -23,6 +23,7 @@ NOT_SEARCHED = {
         "loss.negatives",
         "train.epochs",
     ),
+    *("encoder.powers", "encoder.columns", "encoder.weight", "augment.hop_rate", "train.batch"),
     *("sketch.k", "sketch.noise_std", "sketch.fixed", "sketch.scaling", "loss.include_self", "train.kernels"),
 }
 
@@ -75,6 +76,38 @@ def test_every_sample_is_legal(graph, method):
     assert 4 < max(map(float, seen["loss.tau"])) <= 5
 
 
+@pytest.mark.parametrize("method", ["costa-sv", "costa-mv", "grace"])
+def test_hops_are_searched_where_they_are_asked_for(graph, method):
+    chosen, kept = get_method(method), {"encoder.kind": "hops", "train.batch": 50}
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    seen = {}
+    for _ in range(100):
+        values = space.sample(study.ask(), chosen, graph, kept)
+        settings = presets.resolve(chosen, graph, given=values, epochs=5).values
+        chosen.build(settings, 8, torch.Generator())
+        assert not {"augment.edge_rate", "augment.centrality", "encoder.layers"} & set(values)
+        assert ("encoder.weight" in values) == (values["encoder.columns"] > 0)
+        assert ("encoder.teleport" in values) == (values["encoder.steps"] > 0)
+        for key, value in values.items():
+            seen.setdefault(key, set()).add(str(value))
+    for key, choices in space.HOPS.items():
+        assert seen[key] >= set(map(str, choices)), key
+    assert seen["encoder.kind"] == {"hops"}
+    assert len(seen["augment.hop_rate"]) > 5
+    assert set(flatten(chosen.Settings())) - set(seen) <= NOT_SEARCHED | {
+        *("augment.edge_rate", "augment.centrality", "encoder.layers"),
+    }
+
+
+@pytest.mark.parametrize("batch", [0, 50, 10**6])
+def test_with_hops_a_sketch_is_one_of_a_batch(batch):
+    study, kept = optuna.create_study(), {"encoder.kind": "hops", "train.batch": batch}
+    large = SimpleNamespace(num_nodes=10**5)
+    ratios = [space.sample(study.ask(), get_method("costa-mv"), large, kept)["sketch.ratio"] for _ in range(30)]
+    assert (max(ratios) > 0.1) == (batch == 50)
+    assert batch == 50 or max(ratios) * 10**5 <= space.MOST_ROWS
+
+
 def test_what_is_kept_is_not_drawn(graph):
     chosen = get_method("costa-mv")
     kept = {"encoder.width": 96, "sketch.ratio": 2.5, "sketch.noise_std": 0.1, "augment.edge_rate": [0.0, 0.0]}
@@ -116,8 +149,8 @@ def test_a_method_samples_only_the_keys_that_it_has(graph):
 
 def test_of_given_settings_the_searched_part_is_kept(graph, a_job):
     job = a_job(graph, "costa-mv")
-    values = presets.resolve(job.method, graph, preset="none", given={"loss.tau": 9, "augment.edge_rate": "0.3,0.55"})
-    part = space.searched_part(job, values.values)
+    given = {"encoder.kind": "gcn", "loss.tau": 9, "augment.edge_rate": "0.3,0.55"}
+    part = space.searched_part(job, presets.resolve(job.method, graph, given=given).values)
     assert part["loss.tau"] == 5.0  # the largest that is searched
     assert [part[f"augment.edge_rate.{view}"] for view in (1, 2)] == pytest.approx([0.3, 0.6])
     assert "train.epochs" not in part

@@ -1,5 +1,6 @@
 """The search for settings: what it sees, what survives an interruption, what it writes."""
 
+import itertools
 import math
 import tomllib
 
@@ -38,12 +39,13 @@ class TestSearch:
         assert searched(path, job, 4)[1] == []
 
     def test_it_begins_with_what_the_graph_gets_untuned(self, graph, tmp_path, a_job, searched):
-        for method in ("costa-sv", "costa-mv"):
-            job = a_job(graph, method)
-            study, _ = searched(tmp_path / f"{method}.log", job, 1)
+        for method, kind in itertools.product(("costa-sv", "costa-mv"), ("gcn", "hops")):
+            given = {"encoder.kind": kind}
+            job = a_job(graph, method, given=given if kind == "hops" else {})
+            study, _ = searched(tmp_path / f"{method}-{kind}.log", job, 1)
             tried = studies.finished(study)[0].user_attrs["settings"]
             untuned, same = (
-                flatten(presets.resolve(job.method, graph, preset="none", given=given).values) for given in ({}, tried)
+                flatten(presets.resolve(job.method, graph, given=values).values) for values in (given, tried)
             )
             # a rate for both views, or the same one twice
             once = [{key: set(v) if isinstance(v, tuple) else v for key, v in flat.items()} for flat in (same, untuned)]

@@ -7,7 +7,7 @@ Bootstrapping, ICLR 2022.
     Z̃₁ = p_θ(H̃₁), Z̃₂ = p_θ(H̃₂)             the predictor, one hidden layer of 512
     H̄₁ = f_φ(X₁, A₁), H̄₂ = f_φ(X₂, A₂)     the target encoder on the same views, without gradient
     L = 2 − 1/n Σᵢ cos(Z̃₁ᵢ, H̄₂ᵢ) − 1/n Σᵢ cos(Z̃₂ᵢ, H̄₁ᵢ)
-    φ ← τφ + (1 − τ)θ,  τ = 1 − (1 − τ₀)·(1 + cos(π·t/T))/2     after epoch t of T: from τ₀ to 1
+    φ ← τφ + (1 − τ)θ,  τ = 1 − (1 − τ₀)·(1 + cos(π·t/T))/2     after step t of T: from τ₀ to 1
 
 Defaults are what the authors share between datasets (GCN with BatchNorm and PReLU, a first layer twice as wide, τ₀ =
 0.99, weight decay 1e-5) and their rates and learning rate for WikiCS; 1000 epochs are a tenth of theirs. As in their
@@ -61,7 +61,7 @@ class BGRL(TwoViews):
         preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view.
         decay: τ₀.
-        epochs: T; from then on the target stays as it is.
+        train: The number of epochs and, with hops, of batches: T steps, after which the target stays as it is.
     """
 
     name = "bgrl"
@@ -72,6 +72,7 @@ class BGRL(TwoViews):
     scheduled = True
 
     epoch: Tensor
+    """Steps done: epochs, or batches of rows with hops."""
 
     def __init__(
         self,
@@ -82,13 +83,14 @@ class BGRL(TwoViews):
         augment: settings.Augment,
         *,
         decay: float,
-        epochs: int,
+        train: settings.Train,
     ) -> None:
         super().__init__(encoder, preparation, augment)
         self.predictor = predictor
         self.target = _as_buffers(target)
         self.decay = decay
-        self.epochs = epochs
+        self.schedule = train
+        self.steps = train.epochs
         # on the device: in a captured epoch, which is replayed, a Python number would never change
         self.register_buffer("epoch", torch.zeros((), dtype=torch.int64))
 
@@ -106,8 +108,13 @@ class BGRL(TwoViews):
             preparation,
             settings.augment,
             decay=settings.target.decay,
-            epochs=settings.train.epochs,
+            train=settings.train,
         )
+
+    def prepare(self, graph: Data) -> None:
+        """Also count the steps of the whole training."""
+        super().prepare(graph)
+        self.steps = self.schedule.epochs * (self.schedule.batches(graph.num_nodes) if self.by_rows else 1)
 
     def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """2 − mean cos(p(f_θ(view 1)), f_φ(view 2)) − mean cos(p(f_θ(view 2)), f_φ(view 1)) of two fresh views."""
@@ -121,7 +128,7 @@ class BGRL(TwoViews):
     @torch.no_grad()
     def after_step(self) -> None:
         """φ ← τφ + (1 − τ)θ, and t ← t + 1. The target keeps its own running averages of BatchNorm."""
-        progress = (self.epoch / self.epochs).clamp(max=1)
+        progress = (self.epoch / self.steps).clamp(max=1)
         share = (1 - self.decay) * (1 + torch.cos(math.pi * progress)) / 2
         for name, weight in self.encoder.named_parameters():
             self.target.get_buffer(name).lerp_(weight, share.to(weight.dtype))

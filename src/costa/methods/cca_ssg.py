@@ -57,6 +57,7 @@ class CCASSG(TwoViews):
     paper = "Zhang et al., From Canonical Correlation Analysis to Self-supervised Graph Neural Networks, NeurIPS"
     year = 2021
     Settings = CCASSGSettings
+    linear = True
 
     def __init__(self, encoder: Encoder, preparation: Preparation, augment: settings.Augment, weight: float) -> None:
         super().__init__(encoder, preparation, augment)
@@ -66,7 +67,7 @@ class CCASSG(TwoViews):
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> CCASSG:
         """CCA-SSG from its settings."""
         preparation = build_features(settings.features, in_features)
-        encoder = build_encoder(settings.encoder, preparation.out_features, generator, linear=True)
+        encoder = build_encoder(settings.encoder, preparation.out_features, generator, linear=cls.linear)
         return cls(encoder, preparation, settings.augment, settings.loss.weight)
 
     def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:

@@ -113,6 +113,8 @@ class EncoderMethod(Method):
 
     takes_hops: ClassVar[bool] = False
     """Whether the method trains on batches of rows, without edges."""
+    linear: ClassVar[bool] = False
+    """Whether the encoder's last layer has neither activation nor normalisation."""
 
     def __init__(self, encoder: Encoder, preparation: Preparation) -> None:
         super().__init__()
@@ -144,6 +146,8 @@ class EncoderMethod(Method):
                 unused["encoder.weight"] = "encoder.columns = 0 leaves the codes alone"
         elif hasattr(encoder, "hidden") and encoder.layers == 1:
             unused["encoder.hidden"] = "encoder.layers = 1 has no hidden layer"
+        if cls.linear and (kind == "hops" or encoder.layers == 1):
+            unused |= dict.fromkeys(("encoder.activation", "encoder.norm"), f"{cls.name} has a linear last layer")
         if hasattr(encoder, "steps") and encoder.steps == 0:
             unused["encoder.teleport"] = "encoder.steps = 0 takes no step"
         if hasattr(settings, "head") and settings.head.width == 0:

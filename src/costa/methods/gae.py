@@ -64,6 +64,7 @@ class GAE(EncoderMethod, GradientMethod):
     paper = "Kipf and Welling, Variational Graph Auto-Encoders, NeurIPS Workshop on Bayesian Deep Learning"
     year = 2016
     Settings = GAESettings
+    linear = True
 
     outputs: ClassVar[int] = 1
     """The number of n × d matrices that the encoder returns side by side."""
@@ -82,7 +83,7 @@ class GAE(EncoderMethod, GradientMethod):
         # the last layer has separate columns for each output
         all_outputs = replace(one, hidden=one.hidden or one.width, width=cls.outputs * one.width)
         preparation = build_features(settings.features, in_features)
-        encoder = build_encoder(all_outputs, preparation.out_features, generator, linear=True)
+        encoder = build_encoder(all_outputs, preparation.out_features, generator, linear=cls.linear)
         return cls(encoder, preparation)
 
     @property

@@ -55,12 +55,13 @@ class GraphBarlowTwins(TwoViews):
     )
     year = 2022
     Settings = GraphBarlowTwinsSettings
+    linear = True
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> GraphBarlowTwins:
         """Graph Barlow Twins from its settings."""
         preparation = build_features(settings.features, in_features)
-        encoder = build_encoder(settings.encoder, preparation.out_features, generator, linear=True)
+        encoder = build_encoder(settings.encoder, preparation.out_features, generator, linear=cls.linear)
         return cls(encoder, preparation, settings.augment)
 
     def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:

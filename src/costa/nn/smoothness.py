@@ -55,6 +55,6 @@ def smoothness(x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None)
     scores = [
         (product + total * mean / (n - 1)) / math.sqrt(length * spread)
         for product, mean, spread in zip(products, expected, variance, strict=True)
-        if spread > 0
+        if length * spread > 0
     ]
     return max(scores, default=0.0)

@@ -331,3 +331,13 @@ class Train:
         _require(self.batch == 0 or self.batch >= 2, "train.batch", self.batch, "at least 2 rows, or 0 for all")
         _require(0 < self.lr <= 100, "train.lr", self.lr, "above 0, at most 100")
         _require(self.weight_decay >= 0, "train.weight_decay", self.weight_decay, "0 or more")
+
+    def batches(self, n: int) -> int:
+        """Number of batches of n rows in an epoch: of at most ``batch`` rows each, all in one if ``batch`` is 0.
+
+        A batch of one row has no moments to normalise by, so three rows are one batch even if ``batch`` is 2.
+
+        >>> [Train(batch=batch).batches(10) for batch in (4, 16, 0)], Train(batch=2).batches(3)
+        ([3, 1, 1], 1)
+        """
+        return min(-(-n // self.batch), max(1, n // 2)) if self.batch else 1

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
-
-
-def count_batches(n: int, batch: int) -> int:
-    """Number of batches of an epoch: of at most ``batch`` rows each, all in one if ``batch`` is 0.
-
-    >>> count_batches(10, 4), count_batches(10, 0), count_batches(10, 16)
-    (3, 1, 1)
-    """
-    return math.ceil(n / batch) if batch else 1
 
 
 class Batches:

@@ -153,16 +153,16 @@ def train_together(
             before, done = seconds(), steps.done
             losses = steps.run(count)
             per_step = (seconds() - before) / count
-            for index in set(range(len(methods))) - set(lost):
-                good = _finite_rows(losses[:, index])
-                for row in range(good):
+            for index in range(len(methods)):
+                good = 0 if index in lost else _finite_rows(losses[:, index])
+                for row in range(count):
                     partial[index].append(float(losses[row, index]))
                     if len(partial[index]) == steps.per_epoch:
-                        if logs:
+                        if logs and row < good:
                             epoch, mean = (done + row + 1) // steps.per_epoch, fmean(partial[index])
                             logs[index](epoch, mean, before + (row + 1) * per_step)
                         partial[index].clear()
-                if good < count:
+                if good < count and index not in lost:
                     lost[index] = (done + good) // steps.per_epoch
             if report is not None and steps.done % steps.per_epoch == 0:
                 report(steps.done // steps.per_epoch, float(losses[-1].nanmean()))

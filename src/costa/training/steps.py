@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from costa.methods.base import GradientMethod
 from costa.settings import Train
-from costa.training.batches import Batches, count_batches
+from costa.training.batches import Batches
 
 MOST_AT_ONCE = 4096
 """The most steps that run before the losses are fetched."""
@@ -99,7 +99,7 @@ class Steps:
 
 def batches_of(method: GradientMethod, graph: Data, train: Train) -> int:
     """Number of batches of an epoch; 1 for a method that needs the whole graph."""
-    return count_batches(graph.num_nodes, train.batch) if method.by_rows else 1
+    return train.batches(graph.num_nodes) if method.by_rows else 1
 
 
 def _laid_out_like(parameter: Tensor, gradient: Tensor | None) -> Tensor | None:

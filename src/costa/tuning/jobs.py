@@ -81,6 +81,12 @@ class TuningJob:
         # one rate per view is a list, as the search draws it and the study stores it
         return {key: list(value) if isinstance(value := merged[key], tuple) else value for key in self.given}
 
+    @property
+    def encoder(self) -> dict[str, str]:
+        """The kind of encoder that is searched, by its key; empty if the method has no kinds."""
+        key = "encoder.kind"
+        return {key: self.kept.get(key, "gcn")} if key in flatten(self.method.Settings()) else {}
+
     def check(self) -> None:
         """Refuse a job whose trials could not be evaluated, before anything is trained."""
         if self.guide not in GUIDES:

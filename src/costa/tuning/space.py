@@ -17,36 +17,42 @@ from costa.tuning.jobs import TuningJob
 if TYPE_CHECKING:
     from optuna import Trial
 
+HOPS: dict[str, tuple[Any, ...]] = {
+    "features.rank": (0, 256, 512),
+    "encoder.width": (64, 128, 256),
+    "encoder.powers": ("1", "1,2", "1,4", "1,2,4"),
+    "encoder.steps": (0, 5, 10, 20),
+    "encoder.columns": (0, 128, 256, 512),
+}
+"""What is searched for hops. A study stores text, not tuples, so powers are written as for ``--set``."""
+
 
 def sample(trial: Trial, method: type[Method], graph: Data, kept: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Draw the settings of a trial, by dotted key: those that the method has and that are not unused.
 
     Numbers are rounded to three digits before they are tried, so that the trained values are those written down. Fixed
-    settings, ``kept``, are not drawn, and are left out of a trial in which they are unused.
+    settings, ``kept``, are not drawn, and are left out of a trial in which they are unused. Hops are searched if
+    ``encoder.kind`` is fixed to them, otherwise GCN and APPNP.
     """
     draw = _Draw(trial, method, kept or {})
     views = method.views
     draw.one_of("features.scaling", ("none", "rows", "standard"))
-    draw.one_of("encoder.width", (128, 256, 512, 1024, 2048))
-    draw.one_of("encoder.layers", (1, 2, 3, 4))
     draw.one_of("encoder.activation", draw.known("encoder.activation"))
     draw.one_of("encoder.norm", draw.known("encoder.norm"))
-    draw.one_of("encoder.steps", (0, 2, 4, 8, 16))
-    if draw.values.get("encoder.steps"):
-        draw.one_of("encoder.kind", draw.known("encoder.kind"))
-        draw.between("encoder.teleport", 0.01, 0.5)
+    rows = graph.num_nodes
+    if draw.values.get("encoder.kind") == "hops":
+        _sample_hops(draw, views)
+        rows = min(rows, draw.values.get("train.batch", draw.keys["train.batch"]) or rows)
     else:
-        draw.one_of("encoder.kind", ("gcn",))  # without steps, appnp would not use the edges
+        _sample_layers(draw, views)
     draw.one_of("head.width", (0, 128, 256, 512))
     if draw.values.get("head.width"):
         draw.one_of("head.activation", draw.known("head.activation"))
     draw.one_of("sketch.kind", ("gaussian", "rademacher", "sparse", "countsketch"))
     if draw.values.get("sketch.kind") == "sparse":
         draw.between("sketch.density", 0.001, 0.064)
-    draw.between("sketch.ratio", *_ratios(graph.num_nodes))
+    draw.between("sketch.ratio", *_ratios(rows))
     draw.one_of("sketch.center", (True, False))
-    if draw.rates("augment.edge_rate", views) + draw.rates("augment.mask_rate", views):
-        draw.one_of("augment.centrality", draw.known("augment.centrality"))
     draw.between("diffusion.alpha", 0.05, 0.5)
     draw.one_of("predictor.width", (256, 512))
     draw.one_of("target.decay", (0.9, 0.97, 0.99, 0.997))
@@ -66,6 +72,32 @@ def sample(trial: Trial, method: type[Method], graph: Data, kept: Mapping[str, A
     return {key: value for key, value in draw.values.items() if key not in unused}
 
 
+def _sample_layers(draw: _Draw, views: int) -> None:
+    """GCN or APPNP, edges and attributes dropped."""
+    draw.one_of("encoder.width", (128, 256, 512, 1024, 2048))
+    draw.one_of("encoder.layers", (1, 2, 3, 4))
+    draw.one_of("encoder.steps", (0, 2, 4, 8, 16))
+    if draw.values.get("encoder.steps"):
+        draw.one_of("encoder.kind", ("gcn", "appnp"))
+        draw.between("encoder.teleport", 0.01, 0.5)
+    else:
+        draw.one_of("encoder.kind", ("gcn",))  # without steps, appnp would not use the edges
+    if draw.rates("augment.edge_rate", views) + draw.rates("augment.mask_rate", views):
+        draw.one_of("augment.centrality", draw.known("augment.centrality"))
+
+
+def _sample_hops(draw: _Draw, views: int) -> None:
+    """Hops, with attributes masked and hops left out; every choice has the default too, to start from."""
+    for key, choices in HOPS.items():
+        draw.one_of(key, draw.with_default(key, choices))
+    if draw.values.get("encoder.columns"):
+        draw.between("encoder.weight", 0.25, 4.0)
+    if draw.values.get("encoder.steps"):
+        draw.between("encoder.teleport", 0.01, 0.5)
+    draw.rates("augment.mask_rate", views)
+    draw.rates("augment.hop_rate", views)
+
+
 class _Draw:
     """Draws the settings of one trial; keys that the method does not have, or that are fixed, are skipped."""
 
@@ -83,6 +115,11 @@ class _Draw:
         kind = typing.get_type_hints(type(getattr(self.defaults, group)))[item]
         assert typing.get_origin(kind) is Literal
         return typing.get_args(kind)
+
+    def with_default(self, key: str, choices: Sequence[Any]) -> Sequence[Any]:
+        """The choices and, unless it is among them, the method's default."""
+        default = _as_text(self.keys[key])
+        return choices if default in choices else (*choices, default)
 
     def is_open(self, key: str) -> bool:
         """Whether the method has the key and its value is not set yet."""
@@ -130,11 +167,18 @@ def searched_part(job: TuningJob, values: Any) -> dict[str, Any]:
     """The part of merged settings that the search could draw, by the names that :func:`sample` uses."""
     wanted: dict[str, Any] = {}
     for key, value in flatten(values).items():
-        rates = value if isinstance(value, tuple) else ()
-        wanted |= {f"{key}.{view + 1}": rates[min(view, len(rates) - 1)] for view in range(2) if rates} or {key: value}
+        rates = value if key.startswith("augment.") and isinstance(value, tuple) else ()
+        wanted |= {f"{key}.{view + 1}": rates[min(view, len(rates) - 1)] for view in range(2) if rates} or {
+            key: _as_text(value)
+        }
     kept = _Wanted(wanted)
     sample(typing.cast("Trial", kept), job.method, job.graph, job.kept)
     return kept.kept
+
+
+def _as_text(value: Any) -> Any:
+    """Several values as one text; a single one as it is."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _three_digits(value: float) -> float:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from costa.errors import InputError
 from costa.settings.layers import flatten
-from costa.settings.presets import resolve
+from costa.settings.presets import load_config, resolve
 from costa.tuning.jobs import FINAL_SEED, GUIDES, OutOfTime, TuningJob, attempt, import_optuna
 from costa.tuning.space import searched_part
 from costa.tuning.trials import START_UP, WARM_UP, train_again, try_settings
@@ -80,7 +80,7 @@ class Final:
 def open_study(path: Path, job: TuningJob, *, starts: Sequence[Path] = (), seed: int | None = None) -> Study:
     """Open the job's study in a file, new or continued; several processes may have it open.
 
-    The first trial has the settings that the graph gets untuned.
+    The first trial has the settings that the graph gets untuned with the kind of encoder that is searched.
 
     Args:
         path: The file; its folder is created.
@@ -115,7 +115,7 @@ def open_study(path: Path, job: TuningJob, *, starts: Sequence[Path] = (), seed:
     stored = study.user_attrs.get("job")
     if stored is None:
         study.set_user_attr("job", options)
-        study.enqueue_trial(searched_part(job, resolve(job.method, job.graph, preset="none").values))
+        study.enqueue_trial(searched_part(job, resolve(job.method, job.graph, given=job.encoder).values))
     for key, value in (stored or {}).items():
         if options[key] != value:
             raise InputError(
@@ -123,7 +123,8 @@ def open_study(path: Path, job: TuningJob, *, starts: Sequence[Path] = (), seed:
                 " --study."
             )
     for start in starts:
-        drawn = searched_part(job, resolve(job.method, job.graph, preset="none", config=start).values)
+        given = {} if "encoder.kind" in load_config(start) else job.encoder
+        drawn = searched_part(job, resolve(job.method, job.graph, config=start, given=given).values)
         key = f"start {json.dumps(drawn, sort_keys=True)}"
         if key not in study.user_attrs:
             study.set_user_attr(key, True)

@@ -25,7 +25,7 @@ WARM_UP, START_UP = 100, 10
 """Epochs and trials before the pruner starts."""
 
 AT_ONCE = 50
-"""Epochs between two checks of the loss and the clock."""
+"""Steps between two checks of the loss and the clock."""
 
 COARSE: dict[str, Any] = {"strengths": probe.STRENGTHS[4::2], "tolerance": 1e-5}
 """The probe of a trial: a third of the time of the full grid of strengths, which finalists get."""
@@ -98,14 +98,14 @@ def _vectors(
     methods = _built(job, chosen, seeds)
     training.prepare(methods, job.graph)
     steps = training.make_steps(methods, job.graph, chosen.train)
-    done = 0
     for place in places:
-        for start in range(done, place, AT_ONCE):
-            if not steps.run(min(AT_ONCE, place - start)).isfinite().all():
+        while (left := place * steps.per_epoch - steps.done) > 0:
+            if not steps.run(min(AT_ONCE, left)).isfinite().all():
                 raise TrainingFailed("diverged")
             if time.monotonic() > job.until:
                 raise OutOfTime
-        done = place
+        for method in methods:
+            method.settle(job.graph)
         zs = [method.embed(job.graph).float() for method in methods]
         for z in zs:
             if (status := health.status(z)) != "ok":
