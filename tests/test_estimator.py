@@ -1,6 +1,7 @@
 """COSTA as a scikit-learn estimator."""
 
 import copy
+import json
 import logging
 import pickle
 
@@ -25,6 +26,7 @@ from costa import COSTA, linear_probe, load_graph
 from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
 from costa.methods.costa import CostaSV
+from costa.tuning import portfolio
 
 SMALL = {"encoder.width": 16, "head.width": 16}
 
@@ -62,7 +64,14 @@ def test_fit_transform_is_fit_and_then_transform(graph, fitted):
 
 def test_parameters_are_scikit_learns(graph):
     model = COSTA(views=2, epochs=4, settings=SMALL, seed=3)
-    assert model.get_params() == {"views": 2, "epochs": 4, "settings": SMALL, "seed": 3, "device": "auto"}
+    assert model.get_params() == {
+        "views": 2,
+        "epochs": 4,
+        "settings": SMALL,
+        "seed": 3,
+        "choose": False,
+        "device": "auto",
+    }
     assert clone(model).set_params(seed=5).seed == 5
     with pytest.raises(NotFittedError):
         model.transform(graph)
@@ -207,6 +216,80 @@ def test_labels_are_not_looked_at(graph, fitted):
     np.testing.assert_array_equal(given.transform(graph), fitted.transform(graph))
 
 
+@pytest.fixture(scope="module")
+def by_chance():
+    """A graph whose edges join nodes at random: its features are best left alone."""
+    return planted_partition(300, 3, 16, degree=6, homophily=0.33, signal=3.0, seed=7)
+
+
+@pytest.fixture(scope="module")
+def few_candidates():
+    """A portfolio of raw features, their hops and a small GCN."""
+    gcn = portfolio.Candidate("gcn", "a small GCN", "costa-mv", {"encoder.kind": "gcn", **SMALL})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(portfolio, "PORTFOLIO", (portfolio.PORTFOLIO[0], portfolio.PORTFOLIO[2], gcn))
+        yield
+
+
+@pytest.fixture(scope="module")
+def raw_chosen(by_chance, few_candidates):
+    return COSTA(choose=True, epochs=1).fit(by_chance)
+
+
+def test_labels_choose_a_baseline_where_the_edges_say_nothing(by_chance, raw_chosen):
+    assert raw_chosen.method_.name == "raw"
+    rows = {row.candidate.name: row.validation.mean for row in raw_chosen.candidates_}
+    assert list(rows) == ["raw", "hops", "gcn"]
+    assert max(rows, key=rows.get) == "raw"
+    z = raw_chosen.transform(by_chance)
+    assert z.shape == (300, 16)
+    assert raw_chosen.get_feature_names_out().shape == (16,)
+    np.testing.assert_array_equal(clone(raw_chosen).fit_transform(by_chance), z)
+
+
+def test_labels_given_to_fit_choose_whatever_their_form(graph, few_candidates):
+    y = graph.y.numpy().copy()
+    y[120:] = -1
+    names = np.array(["blue", "green", "red"], dtype=object)[graph.y.numpy()]
+    names[120:] = None
+    without = graph.clone()
+    del without.y
+    given, named = (COSTA(choose=True, epochs=1).fit(without, labels) for labels in (y, names))
+    assert [row.validation for row in given.candidates_] == [row.validation for row in named.candidates_]
+    unlabelled = graph.clone()
+    unlabelled.y = torch.from_numpy(y)
+    own = COSTA(choose=True, epochs=1).fit(unlabelled)
+    assert [row.validation for row in own.candidates_] == [row.validation for row in given.candidates_]
+    np.testing.assert_array_equal(own.transform(graph), given.transform(graph))
+
+
+def test_a_chosen_baseline_is_saved_loaded_and_pickled(by_chance, raw_chosen, tmp_path):
+    z = raw_chosen.transform(by_chance)
+    raw_chosen.save(tmp_path / "model")
+    for again in COSTA.load(tmp_path / "model"), pickle.loads(pickle.dumps(raw_chosen)), copy.deepcopy(raw_chosen):
+        np.testing.assert_array_equal(again.transform(by_chance), z)
+        assert again.get_params() == raw_chosen.get_params()
+        assert again.candidates_ == raw_chosen.candidates_
+        assert again.get_feature_names_out().tolist() == raw_chosen.get_feature_names_out().tolist()
+
+
+def test_a_table_of_candidates_that_is_damaged_is_one_sentence(raw_chosen, tmp_path):
+    raw_chosen.save(tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"chosen": {"by": "luck"}}))
+    with pytest.raises(InputError, match=r"config.json is damaged: its 'chosen' is missing or wrong"):
+        COSTA.load(tmp_path / "model")
+
+
+def test_without_choosing_there_are_no_candidates(fitted):
+    assert fitted.candidates_ == []
+
+
+def test_names_of_columns_are_as_many_as_the_columns(graph):
+    model = COSTA(views=2, epochs=1).fit(graph)
+    assert len(model.get_feature_names_out()) == model.transform(graph).shape[1]
+
+
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_a_fitted_model_can_be_copied_and_pickled(graph, fitted, again):
     copied = again(fitted)
@@ -273,11 +356,21 @@ def test_vectors_that_all_point_one_way_are_said_aloud(graph, caplog):
         ({"seed": 2**70}, "seed"),
         ({"seed": "one"}, "seed = 'one' is not a whole number"),
         ({"seed": None}, "seed = None is not a whole number"),
+        ({"choose": True, "settings": {"loss.tau": 1}}, "choose=True decides the method and its settings; leave out"),
     ],
 )
 def test_wrong_parameters_are_one_sentence(graph, parameters, says):
     with pytest.raises(InputError, match=says):
         COSTA(**parameters).fit(graph)
+
+
+def test_choosing_without_labels_is_one_sentence(graph):
+    bare = graph.clone()
+    del bare.y
+    with pytest.raises(InputError, match="choosing needs labels of two classes, which this graph does not have"):
+        COSTA(choose=True, epochs=1).fit(bare)
+    with pytest.raises(InputError, match="there are 3 labels for 300 nodes; give one each, −1 if unlabelled"):
+        COSTA(choose=True, epochs=1).fit(bare, [0, 1, 2])
 
 
 @pytest.mark.parametrize("given", [None, 3, object()])

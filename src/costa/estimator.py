@@ -19,12 +19,15 @@ from costa import runs, training
 from costa.errors import InputError
 from costa.evaluate import health
 from costa.graphs import as_graph
+from costa.graphs.arrays import as_labels
+from costa.graphs.assembly import encode_labels
 from costa.graphs.structure import COLUMNS
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.runs import saving
 from costa.settings.explain import explain
-from costa.settings.presets import resolve
+from costa.settings.presets import Resolved, resolve
+from costa.tuning import portfolio
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -49,14 +52,18 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         epochs: Number of passes over the graph; None for the default.
         settings: Any other setting by its dotted key, such as ``{"sketch.ratio": 0.25, "loss.tau": 0.4}``.
         seed: Random seed.
+        choose: Whether labels choose the method: ``fit`` trains a small portfolio, baselines included, and keeps the
+            candidate with the best validation accuracy (:mod:`costa.tuning.portfolio`); ``views`` is then unused.
         device: ``auto``, ``cpu`` or ``cuda``.
 
     Attributes:
         settings_: Every setting of the fit.
         origins_: Where each setting came from, by its dotted key.
         choices_: What was chosen from the graph and why, one line each.
+        candidates_: With ``choose``, how each candidate did, by validation; else empty.
         n_features_in_: The number of feature columns.
-        method_: The trained method, a ``torch.nn.Module``; ``method_.encoder`` is the GCN.
+        method_: The trained method, a ``torch.nn.Module``; ``method_.name`` is its name and, unless a baseline without
+            weights was chosen, ``method_.encoder`` its encoder.
 
     >>> from costa import COSTA, load_graph
     >>> graph = load_graph("digits")
@@ -74,23 +81,30 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         epochs: int | None = None,
         settings: Mapping[str, Any] | None = None,
         seed: int = 0,
+        choose: bool = False,
         device: str = "auto",
     ) -> None:
         self.views = views
         self.epochs = epochs
         self.settings = settings
         self.seed = seed
+        self.choose = choose
         self.device = device
 
     def fit(self, graph: Any, y: Any = None) -> COSTA:
-        """Train on a graph; labels, the graph's or ``y``, are ignored."""
-        self._fit(as_graph(graph))
+        """Train on a graph; labels are ignored or, with ``choose``, choose the method and are not used otherwise.
+
+        Args:
+            graph: The graph.
+            y: A label for each node, −1 if unlabelled; by default the graph's.
+        """
+        self._fit(as_graph(graph), y)
         return self
 
     def fit_transform(self, graph: Any, y: Any = None) -> np.ndarray:
-        """Train on a graph and return its vectors (n × d, float32)."""
+        """:meth:`fit`, and return the graph's vectors (n × d, float32)."""
         data = as_graph(graph)
-        return self._output(self._fit(data), data)
+        return self._output(self._fit(data, y), data)
 
     def transform(self, graph: Any) -> np.ndarray:
         """The vectors (n × d, float32) of the fitted graph, or of another with the same features.
@@ -118,7 +132,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, device: str = "auto") -> COSTA:
-        """Load a model that ``save`` wrote, or that ``costa train`` wrote with one of COSTA's methods.
+        """Load a model that ``save`` wrote, or ``costa train`` with one of COSTA's methods or ``--choose``.
 
         Args:
             folder: The model's folder or a RUN folder.
@@ -126,12 +140,19 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         method, about = saving.load(Path(folder), training.resolve_device(device))
         views = {name: views for views, name in METHOD_OF_VIEWS.items()}
-        if method.name not in views:
+        if method.name not in views and "chosen" not in about:
             raise InputError(f"{folder} holds a model of {method.name}, not of COSTA; `costa embed` makes its vectors.")
-        parameters = about.get("parameters") or saving.repeating(type(method), about)
+        again: dict[str, Any] = {"choose": True}
+        if method.name in views:
+            again = {"views": views[method.name], **saving.repeating(type(method), about)}
+        parameters = about.get("parameters") or again
         if not set(parameters) <= set(cls().get_params()):
             raise saving.damaged(Path(folder), "parameters")
-        model = cls(**{"views": views[method.name], "seed": about["seed"]} | parameters, device=device)
+        model = cls(**{"seed": about["seed"]} | parameters, device=device)
+        try:
+            _candidates(about)
+        except (KeyError, TypeError, ValueError):
+            raise saving.damaged(Path(folder), "chosen") from None
         model._become(method, about)
         return model
 
@@ -162,14 +183,14 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             method.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
             self.method_ = method.to(device)
 
-    def _fit(self, graph: Data) -> torch.Tensor:
+    def _fit(self, graph: Data, y: Any) -> torch.Tensor:
         self._check_parameters()
+        device = training.resolve_device(self.device)
+        if self.choose:
+            return self._choose(graph, _labels(y, graph), device)
         method = get_method(METHOD_OF_VIEWS[self.views])
         resolved = resolve(method, graph, given=self.settings or {}, epochs=self.epochs)
-        choices = explain(resolved, graph)
-        for line in choices:
-            logger.info("%s.", line)
-        device = training.resolve_device(self.device)
+        choices = _explained(resolved, graph)
         seed = int(self.seed)
         built, outcome, z = training.train_and_embed(method, resolved.values, graph, seed=seed, device=device)
         status = health.status(z)
@@ -183,6 +204,18 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._become(built, about | {"choices": choices})
         return z
 
+    def _choose(self, graph: Data, y: torch.Tensor | None, device: torch.device) -> torch.Tensor:
+        """Train the portfolio and keep the best candidate."""
+        choice = portfolio.choose(
+            graph, y, seed=int(self.seed), device=device, epochs=self.epochs, report=lambda row: logger.info("%s.", row)
+        )
+        assert choice.trained is not None
+        built, _, z = choice.trained
+        resolved = choice.chosen.resolve(graph, self.epochs)
+        about = saving.describe(built, resolved, graph, self.seed) | {"chosen": choice.to_dict()}
+        self._become(built, about | {"choices": _explained(resolved, graph)})
+        return z
+
     def _check_parameters(self) -> None:
         if isinstance(self.views, bool) or self.views not in tuple(METHOD_OF_VIEWS):
             raise InputError(f"views = {self.views!r} is out of range: 1 or 2.")
@@ -192,6 +225,8 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise InputError(
                 f"settings must be a dictionary such as {{'sketch.ratio': 0.25}}, not a {type(self.settings).__name__}."
             )
+        if self.choose and self.settings:
+            raise InputError("choose=True decides the method and its settings; leave out settings, or choose.")
 
     def _become(self, method: Method, about: saving.About) -> None:
         """Take over a trained method and its ``config.json``."""
@@ -200,8 +235,10 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.settings_ = runs.read_settings(type(method), about)
         self.origins_ = about.get("origins", {})
         self.choices_ = about.get("choices", [])
+        self.candidates_ = _candidates(about)
         self.n_features_in_ = about["in_features"]
-        self._n_features_out = self.settings_.encoder.width
+        two = Data(x=torch.zeros(2, self.n_features_in_), edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=2)
+        self._n_features_out = method.embed(two).shape[1]
 
     def _output(self, z: torch.Tensor, graph: Data) -> Any:
         """The vectors as an array, or as a frame with the ids if scikit-learn is set to pandas output."""
@@ -213,3 +250,26 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         # scikit-learn keeps the index of a frame that it gets
         return pandas.DataFrame(vectors, index=graph.get("node_ids"))
+
+
+def _candidates(about: saving.About) -> list[portfolio.Compared]:
+    """The table that the method was chosen from; empty if it was not."""
+    return list(portfolio.Choice.from_dict(about["chosen"]).table) if "chosen" in about else []
+
+
+def _labels(y: Any, graph: Data) -> torch.Tensor | None:
+    """The labels given to ``fit`` as codes, −1 if unlabelled; None if none were."""
+    if y is None:
+        return None
+    codes, _ = encode_labels(as_labels(y))
+    if len(codes) != graph.num_nodes:
+        raise InputError(f"there are {len(codes)} labels for {graph.num_nodes} nodes; give one each, −1 if unlabelled.")
+    return codes
+
+
+def _explained(resolved: Resolved, graph: Data) -> list[str]:
+    """What was chosen from the graph and why; the logger says it too."""
+    choices = explain(resolved, graph)
+    for line in choices:
+        logger.info("%s.", line)
+    return choices

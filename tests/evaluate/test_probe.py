@@ -11,7 +11,7 @@ from costa.errors import InputError
 from costa.evaluate import logistic, probe
 from costa.evaluate.clustering import cluster
 from costa.evaluate.probe import STRENGTHS, linear_probe, linear_probes, validation_accuracies
-from costa.evaluate.protocols import PROTOCOLS, splits
+from costa.evaluate.protocols import PROTOCOLS, cross_validation_folds, shuffled, splits
 from costa.evaluate.scores import Score
 
 RANDOM = [name for name in PROTOCOLS if name != "public"]
@@ -336,3 +336,42 @@ class TestValidationAccuracies:
     def test_cross_validation_is_refused(self):
         with pytest.raises(InputError, match="'random-10-90-cv' has no validation nodes"):
             validation_accuracies([torch.ones(100, 4)], torch.arange(100) % 2, ["random-10-90-cv"])
+
+
+def test_cross_validation_is_scikit_learns_on_the_same_folds():
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    y = torch.from_numpy(rng.integers(0, 3, 80))
+    y[60:] = -1
+    z = torch.eye(3)[y.clamp(min=0)] + 0.8 * torch.from_numpy(rng.normal(size=(80, 3))).float()
+    score = probe.cross_validation_accuracies(z, y, repeats=2)
+    x, labelled = torch.nn.functional.normalize(z).numpy(), torch.arange(60)
+    rows = [
+        [
+            LogisticRegression(C=c, tol=1e-10, max_iter=10_000).fit(x[train], y[train]).score(x[held_out], y[held_out])
+            for c in probe.STRENGTHS
+        ]
+        for r in range(2)
+        for train, held_out in cross_validation_folds(shuffled(labelled, r), y)
+    ]
+    best = np.asarray(rows).mean(0).round(12).argmax()
+    np.testing.assert_allclose(score.per_split, np.asarray(rows)[:, best])
+    # every labelled node is held out once in each repeat, and each class is in every fold
+    folds = [held_out for _, held_out in cross_validation_folds(shuffled(labelled, 0), y)]
+    assert sorted(torch.cat(folds).tolist()) == list(range(60))
+    assert all(set(y[fold].tolist()) == {0, 1, 2} for fold in folds)
+
+
+def test_cross_validation_does_not_see_nodes_without_a_label():
+    y = torch.arange(60) % 3
+    y[30:] = -1
+    z = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
+    other = z.clone()
+    other[30:] = 0
+    assert probe.cross_validation_accuracies(z, y) == probe.cross_validation_accuracies(other, y)
+
+
+def test_cross_validation_needs_ten_labels():
+    with pytest.raises(InputError, match="at least 10 labelled nodes and the graph has 9; label more"):
+        probe.cross_validation_accuracies(torch.eye(9), torch.arange(9) % 2)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from costa.cli import demo, embed, insight, lists, probe, report, train, tune
+from costa.cli import choose, demo, embed, insight, lists, probe, report, train, tune
 from costa.cli.console import run_app
 from costa.version import __version__
 
@@ -27,6 +27,7 @@ app.command(short_help="Make vectors with a trained model.")(embed.embed)
 app.command(short_help="Write a run as one HTML page.")(report.report)
 app.command(short_help="List the graphs known by name.")(lists.datasets)
 app.command(short_help="List the available methods.")(lists.methods)
+app.command(short_help="Compare methods on the graph's labels.")(choose.compare)
 app.command(short_help="Search settings by validation accuracy.")(tune.tune)
 app.command(short_help="How much augmentation distorts a graph.")(insight.bias)
 app.command(short_help="How many sketch rows a graph needs.")(insight.bounds)

@@ -54,6 +54,12 @@ Set = Annotated[
         help="One setting, such as sketch.ratio=0.25; repeat it for several. A run prints all its settings first.",
     ),
 ]
+Choose = Annotated[
+    bool,
+    typer.Option(
+        "--choose", help="Choose the method by validation on the graph's labels: `costa compare`, then the best is run."
+    ),
+]
 NoProbe = Annotated[bool, typer.Option("--no-probe", help="Do not evaluate the vectors on the graph's labels.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was interrupted.")]
 Deterministic = Annotated[

@@ -29,6 +29,7 @@ def probe(
     public           the graph's own masks: Planetoid's one split, WikiCS' twenty
     """
     from costa import runs, training
+    from costa.tuning.portfolio import not_held_out
 
     where = training.resolve_device(device)
     data = runs.load_run_graph(run, data_dir)
@@ -36,3 +37,4 @@ def probe(
     runs.add_probe(run, result)
     say(f"{run}: accuracy {result.accuracy}\n{' ' * len(str(run))}  macro-F1 {result.macro_f1}")
     note(result.too_few())
+    note(not_held_out(runs.read_config(run).get("chosen"), protocol))

@@ -61,7 +61,7 @@ def execute(
     single = folders[seeds[0]] if len(folders) == 1 else None
     label = f"seed {seeds[0]}" if single else f"{len(folders)} seeds"
     epochs = None if several.in_processes(job, folders) or job.train is None else job.train.epochs
-    unscored = "--no-probe" if not job.probe else None if is_labelled(job.graph) else "no labels of two classes"
+    unscored = _why_unscored(job)
     collected = []
     with progress_bar(label, epochs) as report, kept_on_interrupt(single or out or Path("runs")):
         for metrics in several.execute(job, folders, data_dir, report=report):
@@ -77,6 +77,15 @@ def execute(
         raise typer.Exit(130 if left or "interrupted" in statuses else 1)
     again = [] if data_dir is None else ["--data-dir", str(data_dir)]
     say(f"Next: {shlex.join(['costa', 'report', str(folders[seeds[0]]), *again])}")
+
+
+def _why_unscored(job: Job) -> str | None:
+    """Why the vectors are not evaluated; None if they are."""
+    from costa.tuning.portfolio import STRICT
+
+    if job.chosen is not None and job.chosen["by"] != STRICT:
+        return "all labels took part in the choice, so none are left for a test"
+    return "--no-probe" if not job.probe else None if is_labelled(job.graph) else "no labels of two classes"
 
 
 def _print_summary(scored: Sequence[Metrics]) -> None:

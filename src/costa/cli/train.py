@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import typer
+
 from costa.cli import options
 from costa.cli.console import say
 from costa.errors import InputError
 
 
 def train(
+    context: typer.Context,
     graph: options.OptionalGraph = None,
     edges: options.Edges = None,
     features: options.Features = None,
@@ -21,6 +24,7 @@ def train(
     preset: options.Preset = "none",
     config: options.Config = None,
     set_: options.Set = None,
+    choose: options.Choose = False,
     data_dir: options.DataDir = None,
     no_probe: options.NoProbe = False,
     resume: options.Resume = False,
@@ -31,22 +35,29 @@ def train(
     if seed is not None and seeds is not None:
         raise InputError("--seed and --seeds were both given; choose one run or several.")
     from costa import runs, settings, training
+    from costa.cli.choose import choose_job, refuse_with_choose
     from costa.cli.runs import execute, print_settings
     from costa.graphs import load_graph, name_files
     from costa.methods import get_method
     from costa.report import tensorboard as board
     from costa.settings import presets
 
+    if choose:
+        refuse_with_choose(context)
     chosen, where = get_method(method), training.resolve_device(device)
     if deterministic:
         training.make_deterministic()
     spec = name_files(graph, edges, features, nodes)
     data = load_graph(spec, data_dir=data_dir)
+    if tensorboard is not None:
+        board.check()
     given, named = settings.parse_assignments(set_ or []), {"given_by": "--set", "epochs_by": "--epochs"}
     resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs, **named)
     job = runs.Job(data, spec, method, resolved, where, probe=not no_probe, resume=resume, announce=say)
-    folders = runs.claim_folders(job, range(seeds) if seeds else [seed or 0], out, several=seeds is not None)
-    if tensorboard is not None:
-        board.check()
+    numbers, several = range(seeds) if seeds else [seed or 0], seeds is not None
+    if choose:
+        job, folders = choose_job(job, numbers, out, several=several, epochs=epochs)
+    else:
+        folders = runs.claim_folders(job, numbers, out, several=several)
     print_settings(job)
     execute(job, folders, out, data_dir, after=lambda run: board.write(run, tensorboard, data) if tensorboard else None)

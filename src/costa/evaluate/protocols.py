@@ -137,9 +137,9 @@ def splits(
     sizes.append(len(labelled) - sum(sizes))
     dealt, always = labelled, labelled[:0]
     if rule.strict:
-        dealt, always = _shuffled(labelled, FIFTH).split([sizes[0] + sizes[1], sizes[2]])
+        dealt, always = shuffled(labelled, FIFTH).split([sizes[0] + sizes[1], sizes[2]])
         sizes[2] = 0
-    deals = (_shuffled(dealt, first + r).split(sizes) for r in range(repeats))
+    deals = (shuffled(dealt, first + r).split(sizes) for r in range(repeats))
     return [Split(train, validation, torch.cat([test, always])) for train, validation, test in deals]
 
 
@@ -184,6 +184,6 @@ def _mask_splits(labelled: Tensor, masks: Any) -> list[Split]:
     ]
 
 
-def _shuffled(nodes: Tensor, seed: int) -> Tensor:
+def shuffled(nodes: Tensor, seed: int) -> Tensor:
     """The nodes in the random order of this seed."""
     return nodes[torch.randperm(len(nodes), generator=torch.Generator().manual_seed(seed))]

@@ -8,7 +8,7 @@
 from costa.runs.evaluation import REPEATS, add_probe, probe_graph
 from costa.runs.execution import execute
 from costa.runs.files import CONFIG, MODEL, read_config
-from costa.runs.folder import claim_folders, load_run_graph
+from costa.runs.folder import claim, claim_folders, load_run_graph, run_folders
 from costa.runs.jobs import DEFAULT_PROTOCOLS, Job
 from costa.runs.metrics import Metrics, pair_scores, read_metrics
 from costa.runs.models import embed, load_model, read_settings, rebuild

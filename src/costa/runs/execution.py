@@ -94,6 +94,8 @@ def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
         "settings": flat,
         "origins": job.resolved.origins,
     }
+    if job.chosen is not None:
+        config["chosen"] = job.chosen
     write_json(folder / CONFIG, config)
     return None
 

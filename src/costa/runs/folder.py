@@ -103,7 +103,9 @@ def check_same_nodes(folder: Path, graph: Data) -> None:
         )
 
 
-def claim_folders(job: Job, seeds: Sequence[int], out: Path | None, *, several: bool) -> dict[int, Path]:
+def claim_folders(
+    job: Job, seeds: Sequence[int], out: Path | None, *, several: bool, called: str | None = None
+) -> dict[int, Path]:
     """The RUN folder of each seed, each accepted by :func:`claim`.
 
     Args:
@@ -111,10 +113,17 @@ def claim_folders(job: Job, seeds: Sequence[int], out: Path | None, *, several: 
         seeds: Random seeds.
         out: The user's --out; ``runs/GRAPH-METHOD-SEED`` by default.
         several: Whether ``out`` is the folder that holds the runs, not a run itself.
+        called: What stands for METHOD in a folder's name, if not the method.
     """
-    folders = {}
-    for seed in seeds:
-        name = f"{job.graph.name}-{job.method}-{seed}"
-        folders[seed] = Path("runs") / name if out is None else out / name if several else out
-        claim(folders[seed], job.method, job.graph, seed, resume=job.resume, fresh_is_fine=several)
+    folders = run_folders(job.graph, called or job.method, seeds, out, several=several)
+    for seed, folder in folders.items():
+        claim(folder, job.method, job.graph, seed, resume=job.resume, fresh_is_fine=several)
     return folders
+
+
+def run_folders(graph: Data, called: str, seeds: Sequence[int], out: Path | None, *, several: bool) -> dict[int, Path]:
+    """The RUN folder of each seed, whatever it holds; the arguments are those of :func:`claim_folders`."""
+    names = {seed: f"{graph.name}-{called}-{seed}" for seed in seeds}
+    return {
+        seed: Path("runs") / name if out is None else out / name if several else out for seed, name in names.items()
+    }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch_geometric.data import Data
@@ -30,6 +31,7 @@ class Job:
         protocols: The protocols that evaluate the vectors; the first must be that of the baselines.
         paired: Whether the run of seed s is evaluated on split s only, and only by the linear probe. That is all a
             table needs, and a twentieth of the work.
+        chosen: How the method was chosen, written to ``config.json``; None if the user named it.
         announce: Called with a line about work that takes a while or is skipped.
     """
 
@@ -42,6 +44,7 @@ class Job:
     resume: bool = False
     protocols: Sequence[str] = DEFAULT_PROTOCOLS
     paired: bool = False
+    chosen: Mapping[str, Any] | None = None
     announce: Callable[[str], None] = lambda text: None
 
     @property

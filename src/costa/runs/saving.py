@@ -3,7 +3,8 @@
 So ``COSTA.load`` reads a run of ``costa train``, and ``costa embed`` a model that ``COSTA.save`` wrote. Nothing is
 pickled, so loading a model does not run code from it. ``config.json`` has ``schema``, ``method``, ``graph`` and
 ``dataset`` (the graph's name), ``seed``, ``in_features``, ``settings`` and ``origins``; ``COSTA.save`` adds the
-estimator's ``parameters``, the ``choices`` made from the graph and the package ``versions``.
+estimator's ``parameters``, the ``choices`` made from the graph and the package ``versions``. A method that labels chose
+(:mod:`costa.tuning.portfolio`) has ``chosen``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ About = dict[str, Any]
 """The content of ``config.json``."""
 
 FIELDS: dict[str, type] = {"method": str, "dataset": str, "seed": int, "in_features": int, "settings": dict}
-OPTIONAL: dict[str, type] = {"origins": dict, "choices": list, "parameters": dict}
+OPTIONAL: dict[str, type] = {"origins": dict, "choices": list, "parameters": dict, "chosen": dict}
 
 
 def describe(method: Method, resolved: Resolved, graph: Data, seed: int) -> About:

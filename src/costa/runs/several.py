@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -141,7 +142,7 @@ def _in_processes(job: Job, folders: Mapping[int, Path], data_dir: Path | None) 
     with tempfile.TemporaryDirectory() as folder_of_stop:
         stop = Path(folder_of_stop) / "stop"
         # each process reads the graph again, which is faster than sending it
-        work = (job.spec, data_dir, job.method, job.resolved, job.resume, stop)
+        work = (job.spec, data_dir, job.method, job.resolved, job.resume, job.chosen, stop)
         tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
         threads = max(1, cores() // workers)
         with (
@@ -170,6 +171,7 @@ def _train_here(
     method: str,
     resolved: Resolved,
     resume: bool,
+    chosen: Mapping[str, Any] | None,
     stop: Path,
     seed: int,
     folder: Path,
@@ -178,7 +180,7 @@ def _train_here(
     if stop.exists():
         return None
     graph = load_graph(spec, data_dir=data_dir)
-    job = Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, resume=resume)
+    job = Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, resume=resume, chosen=chosen)
     return execute_one(job, folder, seed, interruptible=True, should_stop=stop.exists)
 
 
