@@ -29,6 +29,13 @@ def test_of_many_rows_a_part_is_enough():
     assert spectrum.effective_rank(z) == pytest.approx(8, rel=0.01)
 
 
+def test_a_sparse_matrix_has_the_rank_of_the_same_dense_one(monkeypatch):
+    z = torch.randn(40, 12, generator=torch.Generator().manual_seed(0)).relu()
+    assert spectrum.effective_rank(z.to_sparse_csr()) == pytest.approx(spectrum.effective_rank(z), rel=1e-9)
+    monkeypatch.setattr(spectrum, "MOST_ENTRIES", 10 * 12)
+    assert spectrum.effective_rank(z.to_sparse_csr()) == pytest.approx(spectrum.effective_rank(z[::4]), rel=1e-9)
+
+
 def test_mean_cosine_is_that_of_all_pairs():
     z = torch.randn(20, 5, generator=torch.Generator().manual_seed(1)) + 1
     unit = z / z.norm(dim=1, keepdim=True)
