@@ -92,7 +92,7 @@ def test_it_ends_where_they_were_fine_if_less_weight_decay_does_not_help(
     # before training and after 1, 2 and 4 epochs they are fine, and never again
     fine, seen = iter([Spread(20.0, 0.5)] * 4), []
 
-    def measure(self):
+    def measure(self, enough):
         seen.append(next(fine, Spread(1.0, 0.5)))
         return seen[-1]
 
@@ -128,7 +128,7 @@ def test_it_ends_where_they_were_fine_if_less_weight_decay_does_not_help(
 )
 def test_what_dying_is(words, dying, monkeypatch, now, beats, dies):
     spreads = iter([Spread(23.0, 0.5), now])
-    monkeypatch.setattr(Watch, "_measure", lambda self: next(spreads))
+    monkeypatch.setattr(Watch, "_measure", lambda self, enough: next(spreads))
     monkeypatch.setattr(Watch, "_beats_untrained", lambda self, loss: beats)
     outcome = training.train(dying(), words, settings.Train(epochs=1, weight_decay=0.0))
     assert (outcome.watched is not None) == dies
@@ -159,6 +159,18 @@ def test_the_untrained_encoder_has_its_loss_on_the_same_draws(words, dying):
     assert losses[2] > losses[3]
     assert all(torch.equal(value, before[key]) for key, value in method.state_dict().items())
     assert torch.equal(steps.loss(0), losses[2])
+
+
+def test_a_cheap_bound_of_the_rank_serves_where_it_is_enough(words, dying, monkeypatch):
+    """Only vectors that may not be fine are worth a spectrum."""
+    method = dying()
+    method.prepare(words)
+    steps = training.Steps([method], words, STRONG)
+    watching = Watch(method, method.hidden, steps.optimizers[0], words)
+    exact = effective_rank(method.embed(words))
+    assert watching._measure(100.0).rank == pytest.approx(exact)
+    monkeypatch.setattr(watch, "effective_rank", None)
+    assert 5 < watching._measure(5.0).rank < exact
 
 
 # --- it leaves no trace ---------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa.methods.base import GradientMethod
-from costa.nn.spectrum import LINE, ROWS, effective_rank, mean_cosine
+from costa.nn.spectrum import LINE, ROWS, effective_rank, mean_cosine, participation
 from costa.training.state import load_state, state_of
 
 Hidden = Callable[[Data, Tensor], Tensor]
@@ -110,7 +110,7 @@ class Watch:
         self._weight_decay: float = optimizer.param_groups[0]["weight_decay"]
         self._lowered = 0
         self._state = state_of(method, optimizer)
-        self._first = self._last = self._measure()
+        self._first = self._last = self._measure(RANK / RANK_LEFT)
 
     @property
     def stopped(self) -> bool:
@@ -122,8 +122,10 @@ class Watch:
 
         ``loss`` is the loss of the next step.
         """
-        spread = self._measure()
-        if spread is None or self._first is None or self._last is None:
+        if self._first is None:
+            return True
+        spread = self._measure(max(LINE, _fine_rank(self._first)))
+        if spread is None:
             return True  # what is not finite has diverged, which the loop finds out itself
         if self._is_dying(spread, loss):
             self._step_in()
@@ -181,11 +183,14 @@ class Watch:
         return not _is_above(0.5, now, first) and not self._beats_untrained(loss)
 
     @torch.no_grad()
-    def _measure(self) -> Spread | None:
-        """The spread of H; None if it is not finite."""
+    def _measure(self, enough: float) -> Spread | None:
+        """The spread of H; None if it is not finite. A lower bound serves as the rank if it is ``enough``."""
         with _forgetful(self._method):
             h = self._hidden(self._graph, self._rows)
-        return Spread(effective_rank(h), 1 - mean_cosine(h)) if bool(h.isfinite().all()) else None
+        if not bool(h.isfinite().all()):
+            return None
+        bound = participation(h)
+        return Spread(bound if bound >= enough else effective_rank(h), 1 - mean_cosine(h))
 
     @torch.no_grad()
     def _beats_untrained(self, loss: Callable[[], Tensor]) -> bool:
@@ -205,8 +210,11 @@ class Watch:
 
 def _is_above(share: float, now: Spread, first: Spread) -> bool:
     """Whether the vectors have at least this share of what is fine."""
-    rank, apart = min(RANK, RANK_LEFT * first.rank), APART_LEFT * first.apart
-    return now.rank >= share * rank and now.apart >= share * apart
+    return now.rank >= share * _fine_rank(first) and now.apart >= share * APART_LEFT * first.apart
+
+
+def _fine_rank(first: Spread) -> float:
+    return min(RANK, RANK_LEFT * first.rank)
 
 
 @contextmanager
