@@ -102,6 +102,7 @@ METRICS = {
     "commit": (str, type(None)),
     "versions": dict,
     "health": {"effective_rank": float, "mean_cosine": float},
+    "watch": type(None),  # or weight_decay, since_epoch and stopped
     "probes": [
         {
             "protocol": str,

@@ -385,3 +385,15 @@ def test_a_training_that_diverges_is_one_sentence(graph, monkeypatch, part, epoc
     monkeypatch.setattr(CostaSV, part, lambda self, graph: original(self, graph) * float("nan"))
     with pytest.raises(InputError, match=f"the training diverged after {epochs} epochs; lower train.lr"):
         COSTA(epochs=2, settings=SMALL).fit(graph)
+
+
+def test_what_the_watch_did_and_a_collapse_are_warned_of(graph, caplog, monkeypatch):
+    monkeypatch.setattr("costa.training.watch.Watch._is_dying", lambda *_: True)
+    line = torch.linspace(-1, 1, 300)[:, None] * torch.ones(4)
+    monkeypatch.setattr("costa.methods.encoding.EncoderMethod.embed", lambda self, graph: line)
+    COSTA(epochs=2, settings=SMALL).fit(graph)
+    warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warned[0].startswith("all vectors point the same way, lie along one line, or are zero; look at the features")
+    assert warned[1] == (
+        "the vectors were about to collapse, so training stopped at the last epoch where they were not."
+    )

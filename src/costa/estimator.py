@@ -193,12 +193,14 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         choices = _explained(resolved, graph)
         seed = int(self.seed)
         built, outcome, z = training.train_and_embed(method, resolved.values, graph, seed=seed, device=device)
-        status = health.status(z)
+        status = health.status(z, graph.x)
         if "diverged" in (outcome.status, status):
             remedy = health.remedy("diverged", resolved.origins)
             raise InputError(f"the training diverged after {outcome.epochs} epochs; {remedy}.")
         if status == "collapsed":
-            logger.warning("all vectors point the same way, or are zero; %s.", health.remedy(status, resolved.origins))
+            logger.warning("%s; %s.", health.COLLAPSED, health.remedy(status, resolved.origins))
+        if outcome.watched is not None:
+            logger.warning("%s.", outcome.watched)
         built.forget()
         about = saving.describe(built, resolved, graph, self.seed)
         self._become(built, about | {"choices": choices})

@@ -7,9 +7,9 @@ import pytest
 
 from costa.cli.runs import print_run
 from costa.evaluate.baselines import Baseline
-from costa.evaluate.health import Health
 from costa.evaluate.scores import ProbeResult, Score
 from costa.runs import Metrics, several
+from costa.training import Watched
 
 
 def test_seeds_that_a_stop_kept_from_beginning_are_counted(costa, tmp_path, monkeypatch):
@@ -53,8 +53,14 @@ def test_a_run_that_is_not_above_a_baseline_is_told_so(capsys, ours, method, sai
         (Metrics("gca", "d", 3, "ok", 9, 2.0, trained_together=3), "seed 3: 9 epochs in 2.0 s, together with 2 others"),
         (Metrics("gca", "d", 0, "interrupted", 1), "stopped after 1 epoch; run the same command with --resume"),
         (Metrics("gca", "d", 0, "diverged", 5), "diverged after 5 epochs and is not evaluated; lower train.lr"),
-        (Metrics("raw", "d", 0, "collapsed"), "collapsed: all vectors point the same way, or are zero"),
-        (Metrics("gca", "d", 0, "ok", 5, health=Health(1.2, 0.99)), "Note: the vectors have almost collapsed"),
+        (
+            Metrics("raw", "d", 0, "collapsed"),
+            "collapsed: all vectors point the same way, lie along one line, or are zero",
+        ),
+        (
+            Metrics("gca", "d", 0, "ok", 5, watch=Watched(0.002, 3, stopped=False)),
+            "Note: the vectors were about to collapse, so training went back and goes on from epoch 3",
+        ),
     ],
 )
 def test_how_a_run_ended_is_said(capsys, metrics, says):

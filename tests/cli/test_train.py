@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from costa.graphs.synthetic import planted_partition
+
 
 def test_train_writes_a_run_and_says_what_it_did(costa, tmp_path):
     result = costa("train", "digits", "--method", "costa-mv", "--epochs", 2, "--out", tmp_path / "run")
@@ -66,6 +68,35 @@ def test_vectors_that_say_nothing_are_not_evaluated(own_graph, costa, tmp_path):
     assert "Next:" not in result.out
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert (metrics["status"], metrics["probes"]) == ("collapsed", [])
+
+
+def test_vectors_on_a_line_have_collapsed(costa, tmp_path, monkeypatch):
+    line = torch.linspace(-1, 1, 1797)[:, None] * torch.ones(4)
+    monkeypatch.setattr("costa.methods.encoding.EncoderMethod.embed", lambda self, graph: line)
+    result = costa("train", "digits", "--epochs", 1, "--out", tmp_path / "run")
+    assert result.code == 1
+    assert "collapsed after 1 epoch: all vectors point the same way, lie along one line" in result.out
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert (metrics["status"], metrics["probes"]) == ("collapsed", [])
+
+
+def test_a_collapse_that_was_prevented_is_told(costa, tmp_path):
+    """A weight decay that kills the vectors within 64 epochs if nothing steps in."""
+    rng = np.random.default_rng(0)
+    graph = planted_partition(200, 3, 2, degree=5, homophily=0.75, seed=0)
+    rates = np.where(rng.random((3, 2000)) < 0.1, 0.06, 0.015)
+    x = (rng.random((200, 2000)) < rates[graph.y.numpy()]).astype("float32")
+    np.savez(tmp_path / "words.npz", edge_index=graph.edge_index.numpy(), x=x)
+    strong = ("train.weight_decay=0.3", "train.lr=0.01", "loss.tau=4", "encoder.width=32", "head.width=32")
+    arguments = [word for each in strong for word in ("--set", each)]
+    out = tmp_path / "run"
+    result = costa("train", tmp_path / "words.npz", "--epochs", 64, "--seed", 2, "--out", out, *arguments)
+    assert result.code == 0
+    assert "Note: the vectors were about to collapse, so training went back and goes on from epoch 16" in result.out
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert (metrics["status"], metrics["epochs"]) == ("ok", 64)
+    assert metrics["watch"] == {"weight_decay": pytest.approx(0.03), "since_epoch": 16, "stopped": False}
+    assert metrics["health"]["effective_rank"] > 3
 
 
 def test_a_last_step_that_diverges_is_noticed(costa, tmp_path, monkeypatch):

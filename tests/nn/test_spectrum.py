@@ -29,6 +29,21 @@ def test_of_many_rows_a_part_is_enough():
     assert spectrum.effective_rank(z) == pytest.approx(8, rel=0.01)
 
 
+@pytest.mark.parametrize("steepness", [0.0, 0.5, 2.0, 5.0])
+def test_participation_is_a_lower_bound(steepness):
+    z = torch.randn(50, 9, generator=torch.Generator().manual_seed(0)) * torch.arange(1.0, 10.0) ** -steepness
+    sigma = torch.linalg.svdvals((z - z.mean(0)).double())
+    assert spectrum.participation(z) == pytest.approx(float(sigma.square().sum() ** 2 / (sigma**4).sum()), rel=1e-6)
+    assert 1 <= spectrum.participation(z) <= spectrum.effective_rank(z)
+
+
+def test_a_sparse_matrix_has_the_rank_of_the_same_dense_one(monkeypatch):
+    z = torch.randn(40, 12, generator=torch.Generator().manual_seed(0)).relu()
+    assert spectrum.effective_rank(z.to_sparse_csr()) == pytest.approx(spectrum.effective_rank(z), rel=1e-9)
+    monkeypatch.setattr(spectrum, "MOST_ENTRIES", 10 * 12)
+    assert spectrum.effective_rank(z.to_sparse_csr()) == pytest.approx(spectrum.effective_rank(z[::4]), rel=1e-9)
+
+
 def test_mean_cosine_is_that_of_all_pairs():
     z = torch.randn(20, 5, generator=torch.Generator().manual_seed(1)) + 1
     unit = z / z.norm(dim=1, keepdim=True)

@@ -12,6 +12,7 @@ from costa.evaluate.health import Health
 from costa.evaluate.scores import ProbeResult, Score
 from costa.runs import metrics as module
 from costa.runs.metrics import Metrics
+from costa.training import Watched
 
 PROTOCOL = "random-10-10-80"
 
@@ -36,6 +37,7 @@ def metrics():
         commit="abc-dirty",
         versions={"costa": "0.1"},
         health=Health(5.5, 0.1),
+        watch=Watched(0.002, 32, stopped=True),
         probes=[probe(0.8, 0.9)],
         clustering=Clustering(0.5, 0.4),
         baselines={"raw": Baseline(0.7, 0.3), "untrained": Baseline(0.85, 0.2)},
@@ -53,18 +55,23 @@ def test_they_come_back_from_json(metrics, tmp_path):
 
 def test_a_file_of_an_earlier_version_is_read(metrics, tmp_path):
     entry = metrics.to_dict()
-    for name in ("embed_seconds", "trained_together", "versions", "health", "clustering", "floor"):
+    for name in ("embed_seconds", "trained_together", "versions", "health", "watch", "clustering", "floor"):
         del entry[name]
     (tmp_path / "metrics.json").write_text(json.dumps(entry))
     older = module.read_metrics(tmp_path)
-    assert older == replace(
-        metrics, embed_seconds=None, trained_together=1, versions={}, health=None, clustering=None, baselines=None
-    )
+    missing = dict.fromkeys(("embed_seconds", "health", "watch", "clustering", "baselines"))
+    assert older == replace(metrics, trained_together=1, versions={}, **missing)
 
 
 @pytest.mark.parametrize(
     "damage",
-    [{"probes": [{"protocol": "public"}]}, {"health": {"rank": 3}}, {"floor": {"raw": 0.5}}, {"clustering": [1]}],
+    [
+        {"probes": [{"protocol": "public"}]},
+        {"health": {"rank": 3}},
+        {"watch": {}},
+        {"floor": {"raw": 0.5}},
+        {"clustering": [1]},
+    ],
 )
 def test_a_damaged_file_is_one_sentence(metrics, tmp_path, damage):
     (tmp_path / "metrics.json").write_text(json.dumps(metrics.to_dict() | damage))

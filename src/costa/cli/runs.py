@@ -103,7 +103,7 @@ def _print_summary(scored: Sequence[Metrics]) -> None:
 
 def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
     """Print how one run ended, its scores and its folder; ``unscored`` says why it was not evaluated."""
-    from costa.evaluate.health import remedy
+    from costa.evaluate.health import COLLAPSED, remedy
     from costa.methods import get_method
     from costa.runs import DEFAULT_PROTOCOLS
     from costa.settings import flatten
@@ -117,8 +117,8 @@ def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
         "ok": f"{after if metrics.epochs else 'done'} in {metrics.seconds:.1f} s{company}",
         "interrupted": f"stopped after {after}; run the same command with --resume to continue.",
         "diverged": f"diverged after {after} and is not evaluated; {remedy('diverged', known)}.",
-        "collapsed": f"collapsed{f' after {after}' if metrics.epochs else ''}: all vectors point the same way, or are"
-        f" zero, and are not evaluated; {remedy('collapsed', known)}.",
+        "collapsed": f"collapsed{f' after {after}' if metrics.epochs else ''}: {COLLAPSED}, and are not evaluated;"
+        f" {remedy('collapsed', known)}.",
     }
     say(f"{metrics.method} on {metrics.dataset}, seed {metrics.seed}: {ending[metrics.status]}")
     for probe in metrics.probes:
@@ -130,8 +130,7 @@ def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
         note(probe.too_few())
     if health := metrics.health:
         say(f"  vectors          effective rank {health.effective_rank:.1f}   mean cosine {health.mean_cosine:.3f}")
-        if metrics.status == "ok" and health.effective_rank < 2:
-            note(f"the vectors have almost collapsed onto a line; {remedy('collapsed', known)}")
+    note(None if metrics.watch is None else str(metrics.watch))
     if metrics.clustering:
         say(f"  k-means          NMI {metrics.clustering.nmi:.3f}   ARI {metrics.clustering.ari:.3f}")
     if metrics.status == "ok" and not metrics.probes and unscored:

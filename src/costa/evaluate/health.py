@@ -8,21 +8,39 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from costa.nn.spectrum import effective_rank, mean_cosine
+from costa.nn.spectrum import LINE, effective_rank, mean_cosine
 
 ALIKE = 1 - 1e-6
 """Vectors whose mean cosine is above this count as all alike."""
 
+COLLAPSED = "all vectors point the same way, lie along one line, or are zero"
+"""What a collapse is, in words."""
 
-def status(z: Tensor) -> str:
-    """``ok``, ``diverged`` (not all finite) or ``collapsed`` (all vectors point the same way, or are zero).
 
-    >>> status(torch.eye(2)), status(torch.ones(2, 3)), status(torch.zeros(2, 3))
+def status(z: Tensor, x: Tensor) -> str:
+    """``ok``, ``diverged`` or ``collapsed``.
+
+    Vectors have diverged if they are not all finite. They have collapsed if all of them point the same way or are zero,
+    or if they lie along a line, with an effective rank below 2, although the features do not.
+
+    Args:
+        z: The vectors, n × d.
+        x: The features that they come from, dense or CSR. An effective rank below 2 says nothing about vectors of one
+            or two columns, or of up to three nodes, whose rank cannot be higher.
+
+    >>> x = torch.eye(5)
+    >>> status(torch.eye(5), x), status(torch.ones(5, 3), x), status(torch.zeros(5, 3), x)
     ('ok', 'collapsed', 'collapsed')
+    >>> line = torch.linspace(-1, 1, 5)[:, None] * torch.ones(3)
+    >>> status(line, x), status(line, line)
+    ('collapsed', 'ok')
     """
     if not z.isfinite().all():
         return "diverged"
-    return "collapsed" if mean_cosine(z) > ALIKE or not z.any() else "ok"
+    if mean_cosine(z) > ALIKE or not z.any():
+        return "collapsed"
+    narrow = min(len(z) - 1, z.shape[1]) <= LINE
+    return "ok" if narrow or effective_rank(z) >= LINE or effective_rank(x) < LINE else "collapsed"
 
 
 @dataclass(frozen=True)

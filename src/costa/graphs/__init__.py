@@ -45,8 +45,8 @@ def load_graph(
     edge, no duplicates), ``y`` (int64, −1 if unlabelled) and ``name``; if the source has them, also
     ``edge_weight`` and ``train_mask``, ``val_mask``, ``test_mask``. A user's own graph and ``"words"`` carry
     ``node_ids`` and ``label_names`` too (see :mod:`costa.graphs.files`), and may carry ``node_notes``.
-    Sparse features stay sparse: ``x`` is a CSR tensor if its source is a sparse matrix of which less than a tenth is not
-    0; ``x.to_dense()`` is dense in either case.
+    Sparse features stay sparse: ``x`` is a CSR tensor if its source is a sparse matrix with fewer than a tenth of its
+    entries stored; ``x.to_dense()`` is dense in either case.
 
     Args:
         name_or_path: One of the names in ``BENCHMARKS``; a folder with an ``edges`` file; a file of edges, a bundle

@@ -108,6 +108,11 @@ class View:
     rows: Tensor | None = None
 
 
+def select_rows(h: Tensor, rows: Tensor | None) -> Tensor:
+    """These rows of H; all if None."""
+    return h if rows is None else h.index_select(0, rows)
+
+
 class EncoderMethod(Method):
     """A method whose vectors are the output of one encoder: feature scaling and reduction, then a GCN or hops."""
 
@@ -205,13 +210,19 @@ class EncoderMethod(Method):
     @torch.no_grad()
     def embed(self, graph: Data) -> Tensor:
         """H = f(X, A) of the graph without augmentation; of hops, the codes and columns (:mod:`costa.nn.hops`)."""
-        inputs = self.inputs(graph)
         if isinstance(self.encoder, Hops):
-            return self.encoder.vectors(inputs.blocks)
+            return self.encoder.vectors(self.inputs(graph).blocks)
         self.eval()
-        h = self._encode(inputs)
+        h = self.hidden(graph)
         self.train()
         return h
+
+    def hidden(self, graph: Data, rows: Tensor | None = None) -> Tensor:
+        """H of the graph without augmentation, or these rows of it, in the mode that the encoder is in."""
+        inputs = self.inputs(graph)
+        if isinstance(self.encoder, Hops):
+            return self._encode(inputs, View(rows=rows))
+        return select_rows(self._encode(inputs), rows)
 
     def _encode(self, inputs: AnyInputs, view: View | None = None, encoder: Encoder | None = None) -> Tensor:
         """H of a view, by default of the graph itself; from ``encoder``, by default the method's."""

@@ -139,9 +139,9 @@ class VGAE(GAE):
         z = mu + noise * log_sigma.exp()
         return self._reconstruction(z) + kl_to_standard_normal(mu, log_sigma) / len(mu)
 
-    def embed(self, graph: Data) -> Tensor:
+    def hidden(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """μ of the graph."""
-        return super().embed(graph).chunk(2, dim=-1)[0].contiguous()
+        return super().hidden(graph, rows).chunk(2, dim=-1)[0].contiguous()
 
 
 def _inner_products(z: Tensor, pairs: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ from costa.graphs.diffusion import top_ppr
 from costa.methods.base import GradientMethod
 from costa.methods.building import build_features
 from costa.methods.dgi import Discriminator
-from costa.methods.encoding import EncoderMethod, Inputs
+from costa.methods.encoding import EncoderMethod, Inputs, select_rows
 from costa.nn import GCN, Preparation, SparseMatrix, discrimination_loss
 
 
@@ -123,13 +123,10 @@ class MVGRL(EncoderMethod, GradientMethod):
             + discrimination_loss(self.discriminator(h_b, s_a), self.discriminator(fake_b, s_a))
         ) / 2
 
-    @torch.no_grad()
-    def embed(self, graph: Data) -> Tensor:
+    def hidden(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """H_a + H_b of the graph."""
-        self.eval()
         h_a, h_b = self._encoded(self._views(graph))
-        self.train()
-        return h_a + h_b
+        return select_rows(h_a + h_b, rows)
 
     def _encoded(self, views: list[tuple[GCN, Inputs]]) -> list[Tensor]:
         return [self._encode(inputs, encoder=encoder) for encoder, inputs in views]

@@ -139,7 +139,7 @@ def gather(folder: Path, data_dir: Path | None = None, announce: Callable[[str],
             f"{folder / EMBEDDINGS} has {len(z)} rows and {graph.name} has {graph.num_nodes} nodes: the graph has"
             " changed since the run; train again into another folder."
         )
-    healthy = health.status(z) == "ok"
+    healthy = health.status(z, graph.x) == "ok"
     if healthy:
         announce(f"Drawing the map of {graph.num_nodes:,} nodes …")
     degree = degrees.degrees(graph.edge_index, graph.num_nodes)
@@ -212,7 +212,7 @@ def distortion(folder: Path, graph: Data, degree: Tensor) -> BiasByDegree | None
     """How biased dropping edges and masking attributes is for the trained encoder; the first view's rates, or 0.3."""
     method = get_method(runs.read_config(folder)["method"])
     # if the vectors are more than one encoder's output, its bias is not theirs
-    if not issubclass(method, EncoderMethod) or method.embed is not EncoderMethod.embed:
+    if not issubclass(method, EncoderMethod) or method.hidden is not EncoderMethod.hidden:
         return None
     model = runs.load_model(folder, torch.device("cpu"))
     assert isinstance(model, EncoderMethod)

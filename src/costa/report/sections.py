@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from costa.evaluate.baselines import BASELINES, Baseline
-from costa.evaluate.health import remedy
+from costa.evaluate.health import COLLAPSED, remedy
 from costa.evaluate.protocols import PROTOCOLS
 from costa.evaluate.scores import ProbeResult
 from costa.report.charts import Bar, bars, curve, strip
@@ -52,7 +52,12 @@ def header(facts: Facts) -> str:
 
 
 def _remedy(status: str, facts: Facts) -> str:
-    return re.sub(r"\b(?:train|loss)\.\w+", r"<code>\g<0></code>", remedy(status, facts.config["settings"]))
+    return _as_code(remedy(status, facts.config["settings"]))
+
+
+def _as_code(sentence: str) -> str:
+    """The sentence with the names of settings as code."""
+    return re.sub(r"\b(?:train|loss)\.\w+", r"<code>\g<0></code>", sentence)
 
 
 def warning(facts: Facts) -> str:
@@ -63,8 +68,8 @@ def warning(facts: Facts) -> str:
     message = {
         "diverged": f"<strong>This run diverged.</strong> After {after} its vectors contain values that are not"
         f" numbers. They were not evaluated and cannot be used. {advice}",
-        "collapsed": f"<strong>This run collapsed.</strong> After {after} all vectors point the same way, or are"
-        f" zero, so they do not distinguish the nodes. They were not evaluated and should not be used. {advice}",
+        "collapsed": f"<strong>This run collapsed.</strong> After {after} {COLLAPSED},"
+        f" so they do not distinguish the nodes. They were not evaluated and should not be used. {advice}",
         "interrupted": f"<strong>This run was interrupted</strong> after {after}. The page shows its state at that"
         " point; the same <code>costa train</code> command with <code>--resume</code> finishes it.",
     }.get(metrics.status)
@@ -264,7 +269,7 @@ def health(facts: Facts) -> str:
         return _section("health", heading, "<p>They diverged: they contain values that are not numbers.</p>")
     rank, cosine = spread.effective_rank, spread.mean_cosine
     if facts.metrics.status == "collapsed":
-        verdict = "Yes: they all point the same way, or are zero."
+        verdict = f"Yes: {COLLAPSED}."
     elif rank < LINE:
         verdict = f"Nearly: they lie along a single line. What may help: {_remedy('collapsed', facts)}."
     elif cosine > ALIKE:
@@ -277,6 +282,8 @@ def health(facts: Facts) -> str:
         f"<p>{verdict} Two vectors have a cosine of {cosine:.2f} on average (1 means the same direction), and the"
         f" vectors spread as if over {rank:.1f} equally used dimensions out of {d:,} (the effective rank).</p>"
     )
+    if facts.metrics.watch is not None:
+        text += f"<p>{_as_code(str(facts.metrics.watch)).capitalize()}.</p>"
     if len(facts.spectrum) > 1:
         kept = [(float(place), share) for place, share in enumerate(facts.spectrum, 1) if share > 1e-7]
         alt = f"Share of each direction, from {kept[0][1]:.1%} for the largest down to {kept[-1][1]:.2g}."

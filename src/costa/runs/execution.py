@@ -147,7 +147,7 @@ def write_run(
     np.save(folder / EMBEDDINGS, z.numpy())
     if job.graph.get("node_ids") is not None:
         write_vectors(folder / table_name(), z.numpy(), job.graph.node_ids)
-    status = health.status(z)
+    status = health.status(z, job.graph.x)
     metrics = Metrics(
         method=job.method,
         dataset=job.graph.name,
@@ -162,6 +162,7 @@ def write_run(
         commit=commit(),
         versions=versions(),
         health=health.measure(z, job.device),
+        watch=outcome.watched,
     )
     write_metrics(folder, metrics)
     if outcome.status != "interrupted":

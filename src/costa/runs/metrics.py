@@ -13,6 +13,7 @@ from costa.evaluate.clustering import Clustering
 from costa.evaluate.health import Health
 from costa.evaluate.scores import ProbeResult
 from costa.runs.files import METRICS, SCHEMA, read_json, write_json
+from costa.training import Watched
 
 PLAIN = (
     *("method", "dataset", "seed", "status", "epochs", "seconds", "embed_seconds", "trained_together"),
@@ -36,6 +37,7 @@ class Metrics:
         device: The GPU's name, or ``cpu``.
         commit, versions: The source tree's commit, and the versions of the packages that affect results.
         health: How the vectors spread; None if they are not finite.
+        watch: What the watch over the training changed; None for nothing.
         probes: One entry per protocol; empty without labels.
         clustering: k-means against the classes; None without labels.
         baselines: What the baselines reach under the first default protocol (``floor`` in the file); None without
@@ -55,6 +57,7 @@ class Metrics:
     commit: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     health: Health | None = None
+    watch: Watched | None = None
     probes: Sequence[ProbeResult] = ()
     clustering: Clustering | None = None
     baselines: Mapping[str, Baseline] | None = None
@@ -70,6 +73,7 @@ class Metrics:
         return cls(
             **{name: entry[name] for name in PLAIN if name in entry},
             health=read(Health, entry.get("health")),
+            watch=read(Watched, entry.get("watch")),
             probes=[ProbeResult.from_dict(probe) for probe in entry["probes"]],
             clustering=read(Clustering, entry.get("clustering")),
             baselines=None if baselines is None else {name: Baseline(**score) for name, score in baselines.items()},
@@ -86,6 +90,7 @@ class Metrics:
             "schema": SCHEMA,
             **{name: getattr(self, name) for name in PLAIN},
             "health": plain(self.health),
+            "watch": plain(self.watch),
             "probes": [probe.to_dict() for probe in self.probes],
             "clustering": plain(self.clustering),
             "floor": baselines,

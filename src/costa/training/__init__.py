@@ -1,7 +1,8 @@
 """Train a method: build it from a seed, run its epochs, keep checkpoints.
 
-``loop`` trains, ``steps`` runs epochs (captured on CUDA), ``checkpoints`` keeps and finds them, ``interrupts`` turns a
-Ctrl-C into a stop after the current epoch, ``devices`` says where to compute.
+``loop`` trains, ``steps`` runs epochs (captured on CUDA), ``state`` is what they go on from, ``checkpoints`` keeps and
+finds it, ``watch`` steps in before vectors collapse, ``interrupts`` turns a Ctrl-C into a stop after the current epoch,
+``devices`` says where to compute.
 """
 
 from costa.training.capture import make_steps
@@ -10,3 +11,4 @@ from costa.training.devices import make_deterministic, resolve_device, tensor_fl
 from costa.training.interrupts import stop_on_interrupt
 from costa.training.loop import LOG, Outcome, Report, build, prepare, train, train_and_embed, train_together
 from costa.training.steps import Steps
+from costa.training.watch import Watched

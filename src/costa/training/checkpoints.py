@@ -1,4 +1,4 @@
-"""Checkpoints of a training: weights, optimiser and generator of one seed, as safetensors."""
+"""Checkpoints of a training: the state of one seed and what its watch remembers, as safetensors."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from costa.errors import InputError
 from costa.methods.base import GradientMethod
+from costa.training.state import load_state, state_of
+from costa.training.watch import Watch
 from costa.writing import replacing
 
 CHECKPOINT = "checkpoint.safetensors"
+WATCH = "watch."
+"""What the names of the watch's tensors start with."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +35,23 @@ class Progress:
     losses: tuple[float, ...] = ()
 
 
-def save_checkpoint(folder: Path, method: GradientMethod, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+def save_checkpoint(
+    folder: Path,
+    method: GradientMethod,
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
+    watch: Watch | None = None,
+) -> None:
     """Write a checkpoint into a RUN folder, replacing the previous one."""
     from safetensors.torch import save_file
 
-    tensors = {f"model.{key}": value for key, value in method.state_dict().items()}
-    for number, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{number}.{key}": value for key, value in state.items()}
-    tensors["generator"] = method.generator.get_state()
+    tensors, texts = state_of(method, optimizer), {"progress": json.dumps(asdict(progress))}
+    if watch is not None:
+        values, fine = watch.memory()
+        tensors |= {WATCH + key: value for key, value in fine.items()}
+        texts["watch"] = json.dumps(values)
     with replacing(folder / CHECKPOINT) as temporary:
-        save_file(
-            {key: value.contiguous() for key, value in tensors.items()},
-            temporary,
-            {"progress": json.dumps(asdict(progress))},
-        )
+        save_file(tensors, temporary, texts)
 
 
 def read_progress(folder: Path) -> int | None:
@@ -60,35 +66,33 @@ def read_progress(folder: Path) -> int | None:
 
 
 def load_checkpoints(
-    folders: Sequence[Path], methods: Sequence[GradientMethod], optimizers: Sequence[torch.optim.Optimizer]
+    folders: Sequence[Path],
+    methods: Sequence[GradientMethod],
+    optimizers: Sequence[torch.optim.Optimizer],
+    watches: Sequence[Watch | None],
 ) -> list[Progress]:
-    """Load each folder's checkpoint into its method, optimiser and generator; all must be from the same step."""
-    progress = [load_checkpoint(*each) for each in zip(folders, methods, optimizers, strict=True)]
+    """Load each folder's checkpoint into its method, optimiser and watch; all must be from the same step."""
+    progress = [load_checkpoint(*each) for each in zip(folders, methods, optimizers, watches, strict=True)]
     if len({(each.epochs, len(each.losses)) for each in progress}) > 1:
         raise InputError(f"the runs in {folders[0].parent} were stopped at different epochs; resume them one by one.")
     return progress
 
 
-def load_checkpoint(folder: Path, method: GradientMethod, optimizer: torch.optim.Optimizer) -> Progress:
-    """Load a folder's checkpoint into a method, its optimiser and its generator."""
+def load_checkpoint(
+    folder: Path, method: GradientMethod, optimizer: torch.optim.Optimizer, watch: Watch | None = None
+) -> Progress:
+    """Load a folder's checkpoint into a method with its generator, its optimiser and its watch."""
     from safetensors import SafetensorError, safe_open
 
     path = folder / CHECKPOINT
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
-            progress = json.loads(file.metadata()["progress"])
-        method.generator.set_state(tensors.pop("generator"))
-        weights, state = {}, dict[int, dict[str, Any]]()
-        for key, value in tensors.items():
-            part, _, rest = key.partition(".")
-            if part == "model":
-                weights[rest] = value
-            else:
-                number, _, name = rest.partition(".")
-                state.setdefault(int(number), {})[name] = value
-        method.load_state_dict(weights)
-        optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+            progress, watched = (json.loads(file.metadata().get(key, "null")) for key in ("progress", "watch"))
+        load_state({key: value for key, value in tensors.items() if not key.startswith(WATCH)}, method, optimizer)
+        if watch is not None and watched is not None:
+            fine = {key.removeprefix(WATCH): value for key, value in tensors.items() if key.startswith(WATCH)}
+            watch.recall(watched, fine, optimizer)
         return Progress(progress["epochs"], progress["seconds"], tuple(progress.get("losses", ())))
     except (SafetensorError, KeyError, RuntimeError, ValueError, TypeError):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The one training loop: epochs, progress, log, checkpoints, resume."""
+"""The one training loop: epochs, progress, log, checkpoints, resume, and a watch over the vectors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from torch_geometric.data import Data
 
 from costa.errors import InputError
 from costa.methods.base import GradientMethod, Method
+from costa.methods.encoding import EncoderMethod
 from costa.settings.groups import Train
 from costa.training.capture import make_steps
 from costa.training.checkpoints import CHECKPOINT, Progress, load_checkpoints, save_checkpoint
 from costa.training.steps import MOST_AT_ONCE, Steps
+from costa.training.watch import Watch, Watched, next_check
 
 LOG = "log.csv"
+WENT_BACK = "went back"
+"""The status of a seed inside this module that the watch has sent back."""
 
 CHECKPOINT_EVERY_SECONDS = 30.0
 
@@ -34,11 +38,15 @@ Report = Callable[[int, float], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How training ended. ``status`` is ``ok``, ``interrupted`` or ``diverged``."""
+    """How training ended.
+
+    ``status`` is ``ok``, ``interrupted`` or ``diverged``; ``watched`` is what the watch changed, None for nothing.
+    """
 
     status: str
     epochs: int
     seconds: float
+    watched: Watched | None = None
 
 
 def build(method: type[Method], settings: Any, graph: Data, seed: int, device: torch.device) -> Method:
@@ -129,31 +137,83 @@ def train_together(
     began = time.perf_counter()
     prepare(methods, graph)
     steps = make_steps(methods, graph, train)
+    watches = [
+        Watch(method, method.hidden, optimizer, graph) if isinstance(method, EncoderMethod) else None
+        for method, optimizer in zip(methods, steps.optimizers, strict=True)
+    ]
     start = [Progress(0, 0.0)] * len(methods)
     if resume and folders is not None and all((folder / CHECKPOINT).exists() for folder in folders):
-        start = _resumed(steps, folders, train)
+        start = _resumed(steps, watches, folders, train)
+
+    def seconds() -> float:
+        return start[0].seconds + time.perf_counter() - began
+
+    outcomes = _run(steps, watches, train, start, folders, seconds, report, should_stop)
+    del steps  # before others are captured
+    for index, (method, watch) in enumerate(zip(methods, watches, strict=True)):
+        # A seed that went back is no longer at the same epoch as the others, and goes on alone.
+        while watch is not None and outcomes[index].status == WENT_BACK:
+            if any(outcome.status == "interrupted" for outcome in outcomes):
+                outcomes[index] = Outcome("interrupted", watch.epochs, seconds(), watch.changed)
+                break
+            alone = make_steps([method], graph, train)
+            watch.go_back(alone.optimizers[0])
+            place, at = None if folders is None else [folders[index]], [Progress(watch.epochs, seconds())]
+            (outcomes[index],) = _run(alone, [watch], train, at, place, seconds, report, should_stop)
+    for method in methods:
+        method.settle(graph)
+    return outcomes
+
+
+def _run(
+    steps: Steps,
+    watches: Sequence[Watch | None],
+    train: Train,
+    start: Sequence[Progress],
+    folders: Sequence[Path] | None,
+    seconds: Callable[[], float],
+    report: Report | None,
+    should_stop: Callable[[], bool],
+) -> list[Outcome]:
+    """Train the seeds until the last epoch, except those that must go back and on from there, :data:`WENT_BACK`."""
+    methods, back = steps.methods, dict[int, Watch]()
     # the losses of the batches of an epoch that is not over, for each seed
     partial = [list(progress.losses) for progress in start]
     steps.done = start[0].epochs * steps.per_epoch + len(partial[0])
     total, lost, interrupted = train.epochs * steps.per_epoch, dict[int, int](), False
 
-    def seconds() -> float:
-        return start[0].seconds + time.perf_counter() - began
+    def save(index: int, epochs: int) -> None:
+        if folders is not None:
+            progress = Progress(epochs, seconds(), tuple(partial[index]))
+            save_checkpoint(folders[index], methods[index], steps.optimizers[index], progress, watches[index])
 
-    def save() -> None:
-        epochs = steps.done // steps.per_epoch
-        for folder, method, optimizer, losses in zip(folders or [], methods, steps.optimizers, partial, strict=True):
-            save_checkpoint(folder, method, optimizer, Progress(epochs, seconds(), tuple(losses)))
+    def save_all() -> None:
+        for index in set(range(len(methods))) - set(back):
+            save(index, steps.done // steps.per_epoch)
+
+    def watch_over(index: int) -> None:
+        watch, optimizer = watches[index], steps.optimizers[index]
+        if watch is None or watch.check(steps.done // steps.per_epoch, optimizer, lambda: steps.loss(index)):
+            return
+        back[index] = watch
+        watch.go_back(optimizer)
+        steps.leave(index)
+        if folders is not None:
+            with _open_log(folders[index], watch.epochs):
+                pass  # the rows that no longer count are gone
+        if not watch.stopped:
+            save(index, watch.epochs)
 
     with contextlib.ExitStack() as open_logs:
         logs = [open_logs.enter_context(_open_log(folder, start[0].epochs)) for folder in folders or []]
         saved, at_once = time.perf_counter(), 1
-        while steps.done < total and len(lost) < len(methods):
-            count = min(at_once, total - steps.done)
+        while steps.done < total and len(lost) + len(back) < len(methods):
+            check = min(total, next_check(steps.done // steps.per_epoch) * steps.per_epoch)
+            count = min(at_once, check - steps.done)
             before, done = seconds(), steps.done
             losses = steps.run(count)
             per_step = (seconds() - before) / count
-            for index in range(len(methods)):
+            for index in set(range(len(methods))) - set(back):
                 good = 0 if index in lost else _finite_rows(losses[:, index])
                 for row in range(count):
                     partial[index].append(float(losses[row, index]))
@@ -164,25 +224,34 @@ def train_together(
                         partial[index].clear()
                 if good < count and index not in lost:
                     lost[index] = (done + good) // steps.per_epoch
+                elif steps.done == check and index not in lost:
+                    watch_over(index)
             if report is not None and steps.done % steps.per_epoch == 0:
                 report(steps.done // steps.per_epoch, float(losses[-1].nanmean()))
             if steps.done < total and should_stop():
                 interrupted = True
                 break
             if folders is not None and time.perf_counter() - saved > CHECKPOINT_EVERY_SECONDS:
-                save()
+                save_all()
                 saved = time.perf_counter()
             if steps.captures:
                 at_once = min(MOST_AT_ONCE, max(1, int(FETCH_EVERY_SECONDS / max(per_step, 1e-6))), 2 * count + 1)
-    if folders is not None and interrupted:
-        save()
-    for method in methods:
-        method.settle(graph)
-    ended, epochs = "interrupted" if interrupted else "ok", steps.done // steps.per_epoch
-    return [
-        Outcome("diverged", lost[index], seconds()) if index in lost else Outcome(ended, epochs, seconds())
-        for index in range(len(methods))
-    ]
+    if interrupted:
+        save_all()
+    for index, watch in back.items():
+        watch.go_back(steps.optimizers[index])  # once more: captured steps have gone on with these weights
+
+    def outcome(index: int) -> Outcome:
+        watch = watches[index]
+        changed, epochs = None if watch is None else watch.changed, steps.done // steps.per_epoch
+        if index in lost:
+            return Outcome("diverged", lost[index], seconds(), changed)
+        if index in back:
+            status = "ok" if back[index].stopped else "interrupted" if interrupted else WENT_BACK
+            return Outcome(status, back[index].epochs, seconds(), changed)
+        return Outcome("interrupted" if interrupted else "ok", epochs, seconds(), changed)
+
+    return [outcome(index) for index in range(len(methods))]
 
 
 def _finite_rows(losses: torch.Tensor) -> int:
@@ -191,12 +260,12 @@ def _finite_rows(losses: torch.Tensor) -> int:
     return len(losses) if finite.all() else int(finite.int().argmin())
 
 
-def _resumed(steps: Steps, folders: Sequence[Path], train: Train) -> list[Progress]:
+def _resumed(steps: Steps, watches: Sequence[Watch | None], folders: Sequence[Path], train: Train) -> list[Progress]:
     """Continue from the checkpoints in the folders."""
     method = steps.methods[0]
     if method.unresumable:
         raise InputError(f"{method.name} cannot be resumed: {method.unresumable}; train again into another folder.")
-    progress = load_checkpoints(folders, steps.methods, steps.optimizers)
+    progress = load_checkpoints(folders, steps.methods, steps.optimizers, watches)
     if progress[0].epochs > train.epochs:
         raise InputError(
             f"the run has already trained {progress[0].epochs} epochs, more than the {train.epochs} requested; raise"

@@ -48,6 +48,10 @@ class Steps:
         for method in methods:
             method.train()
 
+    def leave(self, seed: int) -> None:
+        """Train one of several seeds no further; what captured steps go on computing for it does not count."""
+        self._lost.add(seed)
+
     def run(self, count: int) -> Tensor:
         """Train ``count`` steps, at most MOST_AT_ONCE.
 
@@ -70,7 +74,8 @@ class Steps:
             self._step(seed)
         self._place += 1
 
-    def _loss(self, seed: int) -> Tensor:
+    def loss(self, seed: int) -> Tensor:
+        """The loss of a seed's next step, on fresh random draws."""
         method = self.methods[seed]
         if self.per_epoch == 1:
             return method.loss(self._graph)
@@ -83,7 +88,7 @@ class Steps:
             self._losses[seed].index_fill_(0, self._place, torch.nan)
             return
         method, parameters = self.methods[seed], self._parameters[seed]
-        loss = self._loss(seed)
+        loss = self.loss(seed)
         self._losses[seed].index_copy_(0, self._place, loss.detach().float().view(1))
         if self.device.type == "cpu" and not bool(loss.isfinite()):
             self._lost.add(seed)

@@ -108,7 +108,7 @@ def _vectors(
             method.settle(job.graph)
         zs = [method.embed(job.graph).float() for method in methods]
         for z in zs:
-            if (status := health.status(z)) != "ok":
+            if (status := health.status(z, job.graph.x)) != "ok":
                 raise TrainingFailed(status)
         yield place, zs
 
