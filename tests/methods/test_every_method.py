@@ -13,6 +13,7 @@ from costa.graphs.synthetic import planted_partition
 from costa.methods import METHODS, get_method
 from costa.methods.base import GradientMethod
 from costa.nn import SparseMatrix
+from costa.settings.presets import load_base
 
 CPU = torch.device("cpu")
 TRAINED = [name for name in METHODS if issubclass(get_method(name), GradientMethod)]
@@ -49,7 +50,8 @@ def merged(name, graph, values):
     method = get_method(name)
     known = settings.flatten(method.Settings())
     values = {key: value for key, value in (SMALL | values).items() if key in known}
-    return settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", values)])[0]
+    base = load_base(name) if values.get("encoder.kind") != "hops" else {}
+    return settings.merge(method.Settings, [("graph", method.choose(graph)), ("base", base), ("test", values)])[0]
 
 
 def build(name, graph, values, seed=0):
@@ -84,7 +86,11 @@ def test_a_seed_fixes_every_bit_and_the_global_generator_is_left_alone(name, kin
 @EVERY
 def test_the_loss_of_the_same_draws_falls(name, kind):
     graph = small_graph()
-    method = build(name, graph, {"encoder.kind": kind, "loss.tau": 0.7})  # a high temperature leaves little to fall
+    # a high temperature leaves little to fall, and so do rows that are apart from the start: few, or after BatchNorm
+    values = {"encoder.kind": kind, "loss.tau": 0.7, "sketch.ratio": 0.5}
+    if name == "costa-sv":
+        values |= {"encoder.norm": "none", "augment.mask_rate": 0.0, "augment.hop_rate": 0.0}
+    method = build(name, graph, values)
     start = method.generator.get_state()
 
     def average_loss():
@@ -119,14 +125,19 @@ def test_each_of_several_seeds_trains_exactly_as_it_would_alone(name, features, 
 @pytest.mark.parametrize("scaling", ["none", "rows", "standard"])
 @pytest.mark.parametrize("rank", [0, 5])
 @EVERY
-def test_csr_features_train_to_what_dense_ones_do(name, scaling, rank):
+def test_csr_features_train_to_what_dense_ones_do(name, kind, scaling, rank):
     dense = small_graph("sparse")
     sparse = dense.clone()
     sparse.x = SparseMatrix.from_dense(dense.x).a
     values = AUGMENTED | {"features.scaling": scaling, "features.rank": rank, "augment.centrality": "degree"}
+    values |= {"encoder.kind": kind}
+
+    def compared(method, graph):
+        # the columns beside the codes of hops are directions, and rounding turns those of nearly equal size
+        return method.hidden(graph) if kind == "hops" else method.embed(graph)
 
     ours, expected = (build(name, graph, values) for graph in (sparse, dense))
-    torch.testing.assert_close(ours.embed(sparse), expected.embed(dense), rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(compared(ours, sparse), compared(expected, dense), rtol=1e-3, atol=1e-5)
     loss, plain = (method.loss(graph) for method, graph in ((ours, sparse), (expected, dense)))
     torch.testing.assert_close(loss, plain, rtol=1e-4, atol=1e-5)
     for (key, weight), other in zip(ours.named_parameters(), expected.parameters(), strict=True):
@@ -136,7 +147,7 @@ def test_csr_features_train_to_what_dense_ones_do(name, scaling, rank):
     # Adam makes steps of rounding errors where a gradient vanishes, so the vectors may be a few steps apart.
     for method, graph in ((ours, sparse), (expected, dense)):
         run(method, graph, 2, lr=1e-4)
-    torch.testing.assert_close(ours.embed(sparse), expected.embed(dense), rtol=1e-3, atol=2e-3)
+    torch.testing.assert_close(compared(ours, sparse), compared(expected, dense), rtol=1e-3, atol=2e-3)
 
 
 IN_USE = AUGMENTED | {"features.scaling": "none", "features.rank": 0, "loss.kind": "both", "encoder.steps": 2}
@@ -223,6 +234,6 @@ def test_training_finds_communities_that_features_hardly_show_and_does_not_colla
     assert raw < 0.5
     # with hops most of it is there before training
     assert accuracy(z) > max(raw + 0.3, untrained + (0.05 if kind == "gcn" else -0.02))
-    assert health.status(z) == "ok"
+    assert health.status(z, communities.x) == "ok"
     assert health.mean_cosine(z) < 0.9
     assert health.effective_rank(z) > 5
