@@ -30,7 +30,7 @@ from costa.methods import get_method
 from costa.settings.layers import parse_assignments
 from costa.settings.presets import resolve
 
-METHODS = ("raw", "diffused", "untrained", "costa-sv", "costa-mv")
+METHODS = ("raw", "diffused", "hops", "untrained", "costa-sv", "costa-mv")
 NEIGHBOURS = 6
 
 

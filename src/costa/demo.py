@@ -20,7 +20,7 @@ from costa.methods import get_method
 from costa.report import PAGE, write_report
 from costa.settings.presets import resolve
 
-SHOWN = ("raw", "diffused", "untrained", "costa-mv")
+SHOWN = ("raw", "diffused", "hops", "untrained", "costa-mv")
 SEEDS, SPLITS = 3, 20
 RESULTS, PICTURE = "demo.json", "digits.png"
 REPORTED = "digits-costa-mv-0"
@@ -40,7 +40,7 @@ class Row:
 
 
 def run(out: Path, report: Callable[[str], None]) -> list[Row]:
-    """Train and evaluate four methods on digits; write numbers, picture, RUN folders and a page into ``out``."""
+    """Train and evaluate COSTA and baselines on digits; write numbers, picture, RUN folders and a page into ``out``."""
     if out.exists() and not (out / RESULTS).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} exists and is not an earlier demo; choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def run(out: Path, report: Callable[[str], None]) -> list[Row]:
         vectors = [_train(name, graph, seed, out) for seed in range(SEEDS)]
         rows.append(_evaluate(name, graph, vectors))
         pictures[rows[-1].title] = vectors[0]
-    report("drawing the four maps")
+    report("drawing the maps")
     draw_maps(pictures, graph.y, out / PICTURE)
     report(f"writing the page of {REPORTED}")
     write_report(out / REPORTED)

@@ -22,6 +22,7 @@ from costa.graphs import as_graph
 from costa.graphs.structure import COLUMNS
 from costa.methods import get_method
 from costa.methods.base import Method
+from costa.methods.costa import Costa
 from costa.runs import saving
 from costa.settings.explain import explain
 from costa.settings.presets import resolve
@@ -36,7 +37,7 @@ METHOD_OF_VIEWS = {1: "costa-sv", 2: "costa-mv"}
 
 
 class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Node embeddings without labels: a GCN trained by contrasting sketches of its own features.
+    """Node embeddings without labels: an encoder trained by contrasting sketches of its own features.
 
     A graph is anything that :func:`costa.graphs.as_graph` takes: a PyG ``Data``, a NetworkX graph, a tuple of a scipy
     adjacency matrix (or an edge array, or a frame) and features, a name or a path.
@@ -57,7 +58,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         origins_: Where each setting came from, by its dotted key.
         choices_: What was chosen from the graph and why, one line each.
         n_features_in_: The number of feature columns.
-        method_: The trained method, a ``torch.nn.Module``; ``method_.encoder`` is the GCN.
+        method_: The trained method, a ``torch.nn.Module``; ``method_.encoder`` is its encoder.
 
     >>> from costa import COSTA, load_graph
     >>> graph = load_graph("digits")
@@ -202,7 +203,8 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.origins_ = about.get("origins", {})
         self.choices_ = about.get("choices", [])
         self.n_features_in_ = about["in_features"]
-        self._n_features_out = self.settings_.encoder.width
+        assert isinstance(method, Costa)
+        self._n_features_out = method.vector_width
 
     def _output(self, z: torch.Tensor, graph: Data) -> Any:
         """The vectors as an array, or as a frame with the ids if scikit-learn is set to pandas output."""

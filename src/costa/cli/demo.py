@@ -33,8 +33,8 @@ def demo(
     say(
         "\nAccuracy (percent) is on nodes whose labels were not used: mean ± standard deviation over"
         f" {SEEDS} seeds × {SPLITS} splits. NMI says how well k-means, which sees no labels, finds the ten digits, over"
-        f" {SEEDS} seeds. Diffused features have no weights and the untrained GCN has random ones: two strong"
-        " baselines."
+        f" {SEEDS} seeds. Diffused features and hops have no weights and the untrained GCN has random ones: three"
+        " strong baselines."
     )
     say(f"\nPage      {out / REPORT}   (open it in a browser)")
     say(f"Picture   {out / PICTURE}\nNumbers   {out / RESULTS}")

@@ -159,6 +159,11 @@ class EncoderMethod(Method):
         """Feature scaling and reduction."""
         return Preparation(self.scaling, self.reduction)
 
+    @property
+    def vector_width(self) -> int:
+        """Columns of the encoder's vectors."""
+        return self.encoder.vector_width if isinstance(self.encoder, Hops) else self.encoder.out_features
+
     def share(self, other: Method) -> None:
         """Let the next :meth:`prepare` take over the inputs that another seed of the method has prepared."""
         assert isinstance(other, EncoderMethod)
@@ -202,14 +207,17 @@ class EncoderMethod(Method):
         x = self.preparation.apply(graph.x.float())
         return sparse_if_faster(x).to(next(self.encoder.parameters()).device)
 
-    @torch.no_grad()
     def embed(self, graph: Data) -> Tensor:
-        """H = f(X, A) of the graph without augmentation; of hops, the codes and columns (:mod:`costa.nn.hops`)."""
-        inputs = self.inputs(graph)
+        """The vectors: H or, of hops, the codes and columns (:mod:`costa.nn.hops`)."""
         if isinstance(self.encoder, Hops):
-            return self.encoder.vectors(inputs.blocks)
+            return self.encoder.vectors(self.inputs(graph).blocks)
+        return self.hidden(graph)
+
+    @torch.no_grad()
+    def hidden(self, graph: Data) -> Tensor:
+        """H = f(X, A) of the graph without augmentation, what training sketches or contrasts."""
         self.eval()
-        h = self._encode(inputs)
+        h = self._encode(self.inputs(graph))
         self.train()
         return h
 
