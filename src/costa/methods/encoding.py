@@ -142,12 +142,12 @@ class EncoderMethod(Method):
             unused["train.batch"] = f"encoder.kind = {kind} trains on the whole graph"
         if kind == "hops":
             unused |= dict.fromkeys(("encoder.hidden", "encoder.layers"), "encoder.kind = hops has one layer a hop")
+            if cls.linear:
+                unused |= dict.fromkeys(("encoder.activation", "encoder.norm"), f"{cls.name} has a linear last layer")
             if encoder.columns == 0:
                 unused["encoder.weight"] = "encoder.columns = 0 leaves the codes alone"
         elif hasattr(encoder, "hidden") and encoder.layers == 1:
             unused["encoder.hidden"] = "encoder.layers = 1 has no hidden layer"
-        if cls.linear and (kind == "hops" or encoder.layers == 1):
-            unused |= dict.fromkeys(("encoder.activation", "encoder.norm"), f"{cls.name} has a linear last layer")
         if hasattr(encoder, "steps") and encoder.steps == 0:
             unused["encoder.teleport"] = "encoder.steps = 0 takes no step"
         if hasattr(settings, "head") and settings.head.width == 0:
