@@ -136,7 +136,7 @@ def _features(source: str, setup: Setup) -> dict[str, tuple[Tensor, dict[str, An
     dataset = source.rpartition("-")[0]
     graph = load_graph(dataset, data_dir=setup.data_dir)
     method = get_method("costa-sv")
-    resolved = presets.resolve(method, graph, preset="none")
+    resolved = presets.resolve(method, graph, given={"encoder.kind": "gcn"})
     setup.announce(f"training {method.name} on {dataset}, whose hidden features are sketched")
     h = training.train_and_embed(method, resolved.values, graph, device=setup.device)[2].float().cpu()
     made_of = settings.flatten(resolved.values)

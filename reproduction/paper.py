@@ -27,12 +27,12 @@ ABLATED = ("cora", "citeseer", "wikics")
 MEASURED = tuple(dataset for dataset in (*CITATION, *MAIN) if dataset not in UNMEASURED)
 
 TABLE_METHODS = (
-    *("raw", "diffused", "untrained", "node2vec", "deepwalk", "deepwalk-x"),
+    *("raw", "diffused", "hops", "untrained", "node2vec", "deepwalk", "deepwalk-x"),
     *("gae", "vgae", "dgi", "gmi", "mvgrl", "gbt", "grace", "gca", "bgrl", "cca-ssg", "costa-sv", "costa-mv"),
 )
 """The methods of the two main tables, in their order."""
 FAMILIES = {
-    "floors": ("raw", "diffused", "untrained"),
+    "floors": ("raw", "diffused", "hops", "untrained"),
     "random walks": ("node2vec", "deepwalk", "deepwalk-x"),
     "auto-encoders": ("gae", "vgae"),
     "contrastive": ("dgi", "gmi", "mvgrl", "grace", "gca"),

@@ -177,9 +177,10 @@ def _accuracies(
         forms = [{key: value, **others} for value, others in values.items()]
         given = [" ".join(f"--set {name}={value}" for name, value in form.items()) for form in forms]
         raise InputError(
-            f"{path} is missing or lacks runs; make them with `costa train {dataset} --method {method} --preset none"
-            f" --seeds {SEEDS} --out FOLDER`, once with {' and once with '.join(given)}, each into its own FOLDER,"
-            f" and add each with `reproduction.store.record({str(path.parents[1])!r}, FOLDER)` in Python."
+            f"{path} is missing or lacks runs; make them with `costa train {dataset} --method {method}"
+            f" --set encoder.kind=gcn --seeds {SEEDS} --out FOLDER`, once with {' and once with '.join(given)}, each"
+            f" into its own FOLDER, and add each with `reproduction.store.record({str(path.parents[1])!r}, FOLDER)` in"
+            " Python."
         )
     return by_value
 

@@ -38,6 +38,7 @@ LOOKS = {
 SHORT = {
     "raw": "raw",
     "diffused": "diffused",
+    "hops": "hops",
     "untrained": "untrained",
     "deepwalk-x": "DeepWalk+X",
     "gbt": "GBT",

@@ -38,6 +38,7 @@ def test_names_of_methods():
         "deepwalk-x",
         "raw",
         "diffused",
+        "hops",
         "untrained",
     ]
 
@@ -114,7 +115,7 @@ METRICS = {
         }
     ],
     "clustering": {"nmi": float, "ari": float},
-    "floor": {"raw": BASELINE, "diffused": BASELINE, "untrained": BASELINE},
+    "floor": {"raw": BASELINE, "diffused": BASELINE, "hops": BASELINE, "untrained": BASELINE},
 }
 
 

@@ -131,6 +131,13 @@ def test_scikit_learns_own_checks():
     assert len(named["passed"]) >= 35
 
 
+@pytest.mark.parametrize("kind", ["gcn", "hops"])
+@pytest.mark.parametrize("views", [1, 2])
+def test_there_is_a_name_for_every_column(graph, views, kind):
+    model = COSTA(views, epochs=1, settings={"encoder.kind": kind, "encoder.width": 8})
+    assert model.fit_transform(graph).shape[1] == len(model.get_feature_names_out())
+
+
 def test_scikit_learn_is_told_that_a_graph_is_no_table():
     assert not get_tags(COSTA()).input_tags.two_d_array
 

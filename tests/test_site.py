@@ -44,7 +44,7 @@ def defaults(method):
 
 def _shown(value):
     return (
-        ", ".join(map(str, value))
+        ",".join(map(str, value))
         if isinstance(value, tuple)
         else str(value).replace("True", "true").replace("False", "false")
     )

@@ -63,6 +63,7 @@ class MethodTrainee:
 
 SHARED: dict[str, Any] = {
     "features.scaling": "none",
+    "encoder.kind": "gcn",
     "encoder.width": twins.WIDTH,
     "encoder.activation": "relu",
     "encoder.norm": "none",

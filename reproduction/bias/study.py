@@ -132,7 +132,7 @@ def measure_nodes(request: Request, setup: Setup) -> None:
 def _piece(graph: Data, encoder: str, seed: int, device: torch.device) -> list[dict[str, Any]]:
     """The lines of one encoder."""
     method = get_method("costa-sv")
-    resolved = resolve(method, graph, preset="none")
+    resolved = resolve(method, graph, given={"encoder.kind": "gcn"})
     built = training.build(method, resolved.values, graph, seed, device)
     assert isinstance(built, EncoderMethod)
     if encoder == "trained":

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from costa import runs
 from costa.graphs.synthetic import planted_partition
 
 
@@ -23,7 +24,8 @@ def test_train_writes_a_run_and_says_what_it_did(costa, tmp_path):
     assert f"raw {100 * metrics['floor']['raw']['accuracy']:.1f} (NMI" in shown
     assert str(tmp_path / "run") in result.out
     assert len(list(csv.DictReader((tmp_path / "run" / "log.csv").open()))) == 2
-    assert np.load(tmp_path / "run" / "embeddings.npy").shape == (1797, 256)
+    model = runs.load_model(tmp_path / "run", torch.device("cpu"))
+    assert np.load(tmp_path / "run" / "embeddings.npy").shape == (1797, model.vector_width)
 
 
 def test_settings_are_shown_with_where_they_came_from(costa, tmp_path):

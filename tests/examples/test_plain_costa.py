@@ -71,6 +71,8 @@ def package_method(name, sketch, rates, graph, dtype):
     edge_rates, mask_rates = rates
     values = {
         "features.scaling": "none",
+        "encoder.kind": "gcn",
+        "encoder.steps": 0,
         "encoder.width": WIDTH,
         "encoder.activation": "elu",
         "encoder.norm": "none",

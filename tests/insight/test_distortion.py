@@ -56,6 +56,12 @@ class TestDistortion:
             distortion.distortion(model, self.graph, edge_rate=rates[0], mask_rate=rates[1], draws=3)
 
 
+def test_a_run_with_hops_is_told_that_it_augments_no_graph(hops_run):
+    folder, graph = hops_run
+    with pytest.raises(InputError, match=r"was trained with encoder\.kind = hops, which augments no graph"):
+        distortion.trained(folder, graph, torch.device("cpu"))
+
+
 def test_pictures_and_numbers_are_written(tmp_path):
     graph = planted_partition(50, 2, 8, degree=4, seed=0)
     model = distortion.untrained(graph, torch.device("cpu"))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from costa import runs
 from costa.augment import make_sketch
 from costa.augment.bounds import Guarantee, Statistics, gaussian_rows
 from costa.errors import InputError
@@ -65,3 +66,12 @@ class TestSurvey:
             sketch_rows.survey(self.H, ["gaussian"], [4], eps=1.5)
         with pytest.raises(InputError, match="there is no sketch 'magic'"):
             sketch_rows.survey(self.H, ["magic"], [4])
+
+
+def test_of_a_model_with_hops_the_codes_are_sketched(hops_run):
+    folder, graph = hops_run
+    h = sketch_rows.features_of(graph, torch.device("cpu"), run=folder)
+    model = runs.load_model(folder, torch.device("cpu"))
+    assert h.shape == (50, 2 * 6)
+    model.encoder.eval()
+    torch.testing.assert_close(h, model.encoder(model.inputs(graph).blocks).detach())

@@ -1,5 +1,6 @@
 import pytest
 import torch
+import torch.nn.functional as F
 
 from costa import training
 from costa.graphs.synthetic import planted_partition
@@ -38,6 +39,29 @@ def test_diffused_features_are_those_of_personalised_pagerank(run, graph):
     left = torch.linalg.matrix_power(0.8 * a, 10) @ (graph.x.double() - far)
     torch.testing.assert_close(ours.double(), far + left, rtol=1e-5, atol=1e-6)
     assert torch.equal(run("diffused", graph, features__scaling="none", encoder__steps=0).embed(graph), graph.x)
+
+
+def test_hops_are_the_features_and_what_comes_along_edges_each_of_length_one(run, graph):
+    given = {"features__scaling": "none", "encoder__steps": 3, "encoder__teleport": 0.2}
+    ours = run("hops", graph, encoder__powers=[1, 3], **given).embed(graph)
+    a = Adjacency(graph.edge_index, 30).normalized().a.to_dense().double()
+    x = walk = graph.x.double()
+    for _ in range(3):
+        walk = 0.8 * a @ walk + 0.2 * x
+    expected = torch.cat([F.normalize(block) for block in (x, a @ x, a @ a @ a @ x, walk)], 1)
+    torch.testing.assert_close(ours.double(), expected, rtol=1e-4, atol=1e-5)
+    assert run("hops", graph, **given | {"encoder__powers": [1, 3], "encoder__steps": 0}).embed(graph).shape == (30, 15)
+    assert run("hops", graph, features__rank=2, encoder__powers=[1], **given).embed(graph).shape == (30, 6)
+
+
+def test_hops_of_a_node_without_features_or_neighbours_are_zero(run, graph):
+    alone = graph.clone()
+    alone.edge_index = alone.edge_index[:, (alone.edge_index != 4).all(0)]
+    alone.x = alone.x.clone()
+    alone.x[4] = 0
+    z = run("hops", alone, features__scaling="none").embed(alone)
+    assert (z[4] == 0).all()
+    assert z.isfinite().all()
 
 
 def test_untrained_is_the_encoder_as_it_starts(run, graph):

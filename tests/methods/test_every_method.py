@@ -134,7 +134,7 @@ def test_csr_features_train_to_what_dense_ones_do(name, kind, scaling, rank):
 
     def compared(method, graph):
         # the columns beside the codes of hops are directions, and rounding turns those of nearly equal size
-        return method.hidden(graph) if kind == "hops" else method.embed(graph)
+        return method.trained_hidden(graph) if kind == "hops" else method.embed(graph)
 
     ours, expected = (build(name, graph, values) for graph in (sparse, dense))
     torch.testing.assert_close(compared(ours, sparse), compared(expected, dense), rtol=1e-3, atol=1e-5)

@@ -46,7 +46,8 @@ def small_run(tmp_path_factory):
 
     place = tmp_path_factory.mktemp("report")
     source = write_graph(place / "friends")
-    folder = train(source, place / "run", **{"train.epochs": 8, "encoder.width": 32, "head.width": 16})
+    given = {"encoder.kind": "gcn", "train.epochs": 8, "encoder.width": 32, "head.width": 16}
+    folder = train(source, place / "run", **given)
     facts = gather(folder)
     (folder / "report.html").write_text(render(facts), encoding="utf-8")
     return SimpleNamespace(folder=folder, facts=facts, graph=load_graph(str(source)), page=folder / "report.html")

@@ -9,6 +9,7 @@ from costa.augment.bounds import relative_covariance_error
 from costa.augment.registry import make_sketch
 from costa.errors import InputError
 from costa.report.facts import gather, read_losses, sketch_errors, spectrum
+from costa.report.page import render
 
 from .conftest import train
 
@@ -102,3 +103,15 @@ def test_spectrum_of_a_line_and_of_one_point():
     assert spectrum(line) == pytest.approx([1, 0, 0], abs=1e-9)
     assert spectrum(torch.ones(4, 3)) == []
     assert spectrum(torch.full((4, 3), float("nan"))) == []
+
+
+@pytest.mark.parametrize("batch", [0, 20])
+def test_with_hops_the_codes_of_a_batch_are_sketched_and_no_graph_is_perturbed(small_run, tmp_path, batch):
+    source = small_run.folder.parent / "friends"
+    given = {"encoder.kind": "hops", "train.epochs": 2, "encoder.width": 8, "sketch.k": 10, "train.batch": batch}
+    facts = gather(train(source, tmp_path / "run", "costa-mv", **given))
+    assert (facts.sketched.rows, facts.sketched.nodes) == (10, batch or 60)
+    assert facts.distortion is None
+    text = render(facts)
+    assert "which reads no edge" in text
+    assert "which reads no edge" not in small_run.page.read_text()

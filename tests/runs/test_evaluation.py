@@ -19,7 +19,7 @@ def test_vectors_are_evaluated_once_and_written(a_job, finished, monkeypatch):
     job = a_job(probe=True)
     (metrics,) = evaluation.evaluate_all(job, [finished], [runs.read_metrics(finished)])
     assert [probe.protocol for probe in metrics.probes] == list(runs.DEFAULT_PROTOCOLS)
-    assert set(metrics.baselines) == {"raw", "diffused", "untrained"}
+    assert set(metrics.baselines) == {"raw", "diffused", "hops", "untrained"}
     assert runs.read_metrics(finished).probes == [probe_as_written(probe) for probe in metrics.probes]
     monkeypatch.setattr(evaluation, "linear_probes", None)
     assert evaluation.evaluate_all(job, [finished], [metrics]) == [metrics]

@@ -24,9 +24,15 @@ def graph():
     return planted_partition(120, 3, 12, seed=0)
 
 
-@pytest.fixture(scope="module")
-def model(graph):
-    return COSTA(views=2, epochs=2, settings=SMALL | {"augment.edge_rate": (0.2, 0.4)}, seed=np.int64(3)).fit(graph)
+KINDS = {
+    "gcn": {"encoder.kind": "gcn", "augment.edge_rate": (0.2, 0.4)},
+    "hops": {"encoder.kind": "hops", "train.batch": 50, "features.rank": 8, "encoder.columns": 12},
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(graph, request):
+    return COSTA(views=2, epochs=2, settings=SMALL | KINDS[request.param], seed=np.int64(3)).fit(graph)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.errors import InputError
+from costa.graphs import load_graph
 from costa.graphs.synthetic import planted_partition
 from costa.methods import METHODS, get_method
 from costa.settings import presets
@@ -35,6 +36,21 @@ def test_the_papers_settings_are_the_published_ones(dataset):
     assert (merged.augment.edge_rate, merged.augment.mask_rate) == (edges, (mask,))
     assert (merged.loss.kind, merged.loss.tau, merged.sketch.ratio) == ("cross", tau, ratio)
     assert (merged.sketch.kind, merged.sketch.center, merged.features.scaling) == ("gaussian", False, "rows")
+
+
+@pytest.mark.parametrize("name", ["costa-sv", "costa-mv"])
+@pytest.mark.parametrize("given_in", ["given", "config"])
+def test_asking_for_a_gcn_gives_the_settings_made_for_it_whatever_the_default_is(name, given_in, tmp_path):
+    """Those of the studies of bias, bounds and speed; another default encoder does not change them."""
+    expected = json.loads((Path(__file__).parent / "gcn.json").read_text())[name]
+    (tmp_path / "gcn.toml").write_text('encoder.kind = "gcn"\n')
+    ask = {"given": {"encoder.kind": "gcn"}} if given_in == "given" else {"config": tmp_path / "gcn.toml"}
+    resolved = presets.resolve(get_method(name), load_graph("digits"), **ask)
+    assert json.loads(json.dumps(settings.flatten(resolved.values))) == expected
+    # what the base leaves to the graph has a default, which must not move either
+    base, _ = settings.merge(get_method(name).Settings, [("base", presets.load_base(name))])
+    differing = {key for key, value in expected.items() if json.loads(json.dumps(settings.flatten(base)))[key] != value}
+    assert differing <= {"features.scaling"}
 
 
 def test_nothing_is_published_for_one_view_pubmed_or_dblp():

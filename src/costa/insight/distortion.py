@@ -21,7 +21,7 @@ from costa.insight.variants import VARIANTS, stream, subject
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.methods.encoding import EncoderMethod
-from costa.nn import GCN
+from costa.nn import GCN, Hops
 
 COLUMNS = {"gnn_e": "edges dropped", "gnn_a": "attributes masked", "gnn_ea": "both"}
 LITTLE, MUCH = 0.05, 0.2
@@ -118,6 +118,8 @@ def trained(run: Path, graph: Data, device: torch.device) -> EncoderMethod:
 
 
 def _encoder(model: Method, where: str) -> EncoderMethod:
+    if isinstance(model, EncoderMethod) and isinstance(model.encoder, Hops):
+        raise InputError(f"{where} was trained with encoder.kind = hops, which augments no graph; choose another run.")
     if not isinstance(model, EncoderMethod) or not isinstance(model.encoder, GCN):
         raise InputError(f"{where} holds {model.name}, which has no graph encoder to augment; choose another run.")
     return model

@@ -16,6 +16,8 @@ from costa.augment.bounds import Guarantee, Statistics, draw_errors, gaussian_ro
 from costa.augment.registry import make_sketch
 from costa.errors import InputError
 from costa.methods import get_method
+from costa.methods.encoding import EncoderMethod
+from costa.nn import Hops
 from costa.nn.spectrum import effective_rank
 from costa.settings import presets
 
@@ -62,9 +64,16 @@ class Survey:
 
 
 def features_of(graph: Data, device: torch.device, *, raw: bool = False, run: Path | None = None) -> Tensor:
-    """H of an untrained encoder; or X, scaled as a method scales it; or the vectors of a run's model."""
+    """H of an untrained encoder; or X, scaled as a method scales it; or the vectors of a run's model.
+
+    Of a model with hops it is H, the codes that training sketches: the vectors have other columns beside them.
+    """
     if run is not None:
-        return torch.from_numpy(runs.embed(runs.load_model(run, device), run, graph))
+        model = runs.load_model(run, device)
+        vectors = torch.from_numpy(runs.embed(model, run, graph))
+        if isinstance(model, EncoderMethod) and isinstance(model.encoder, Hops):
+            return model.trained_hidden(graph).float().cpu()
+        return vectors
     name = "raw" if raw else "untrained"
     method = get_method(name)
     values = presets.resolve(method, graph).values

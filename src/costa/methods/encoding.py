@@ -147,12 +147,12 @@ class EncoderMethod(Method):
             unused["train.batch"] = f"encoder.kind = {kind} trains on the whole graph"
         if kind == "hops":
             unused |= dict.fromkeys(("encoder.hidden", "encoder.layers"), "encoder.kind = hops has one layer a hop")
+            if cls.linear:
+                unused |= dict.fromkeys(("encoder.activation", "encoder.norm"), f"{cls.name} has a linear last layer")
             if encoder.columns == 0:
                 unused["encoder.weight"] = "encoder.columns = 0 leaves the codes alone"
         elif hasattr(encoder, "hidden") and encoder.layers == 1:
             unused["encoder.hidden"] = "encoder.layers = 1 has no hidden layer"
-        if cls.linear and (kind == "hops" or encoder.layers == 1):
-            unused |= dict.fromkeys(("encoder.activation", "encoder.norm"), f"{cls.name} has a linear last layer")
         if hasattr(encoder, "steps") and encoder.steps == 0:
             unused["encoder.teleport"] = "encoder.steps = 0 takes no step"
         if hasattr(settings, "head") and settings.head.width == 0:
@@ -163,6 +163,11 @@ class EncoderMethod(Method):
     def preparation(self) -> Preparation:
         """Feature scaling and reduction."""
         return Preparation(self.scaling, self.reduction)
+
+    @property
+    def vector_width(self) -> int:
+        """Columns of the encoder's vectors."""
+        return self.encoder.vector_width if isinstance(self.encoder, Hops) else self.encoder.out_features
 
     def share(self, other: Method) -> None:
         """Let the next :meth:`prepare` take over the inputs that another seed of the method has prepared."""
@@ -207,11 +212,15 @@ class EncoderMethod(Method):
         x = self.preparation.apply(graph.x.float())
         return sparse_if_faster(x).to(next(self.encoder.parameters()).device)
 
-    @torch.no_grad()
     def embed(self, graph: Data) -> Tensor:
-        """H = f(X, A) of the graph without augmentation; of hops, the codes and columns (:mod:`costa.nn.hops`)."""
+        """The vectors: H or, of hops, the codes and columns (:mod:`costa.nn.hops`)."""
         if isinstance(self.encoder, Hops):
             return self.encoder.vectors(self.inputs(graph).blocks)
+        return self.trained_hidden(graph)
+
+    @torch.no_grad()
+    def trained_hidden(self, graph: Data) -> Tensor:
+        """H = f(X, A) of the graph without augmentation, with BatchNorm's running moments."""
         self.eval()
         h = self.hidden(graph)
         self.train()

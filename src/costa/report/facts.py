@@ -27,9 +27,11 @@ from costa.methods.base import Method
 from costa.methods.building import build_sketch
 from costa.methods.costa import Costa
 from costa.methods.encoding import EncoderMethod
+from costa.nn import Hops
 from costa.nn.spectrum import ROWS
 from costa.report.nodes import NodeMap, map_nodes
 from costa.runs.files import EMBEDDINGS
+from costa.training.batches import Batches
 
 DELTA = 0.05
 """Probability with which a sketch may exceed the ε that the page shows."""
@@ -159,7 +161,7 @@ def gather(folder: Path, data_dir: Path | None = None, announce: Callable[[str],
         median_degree=float(np.median(degree.numpy())),
         spectrum=spectrum(z),
         nodes=nodes,
-        sketched=sketch_errors(config, z) if healthy else None,
+        sketched=sketch_errors(config, sketched_rows(folder, config, graph, z)) if healthy else None,
         distortion=distortion(folder, graph, degree) if healthy else None,
     )
 
@@ -187,8 +189,18 @@ def spectrum(z: Tensor) -> list[float]:
     return (sigma / sigma.sum()).tolist() if sigma.sum() > 1e-12 * rows.norm() else []
 
 
+def sketched_rows(folder: Path, config: dict[str, Any], graph: Data, z: Tensor) -> Tensor:
+    """What a step of training sketches: the vectors or, of hops, the codes of a batch of rows."""
+    if config["settings"].get("encoder.kind") != "hops":
+        return z
+    model = runs.load_model(folder, torch.device("cpu"))
+    assert isinstance(model, EncoderMethod)
+    batches = settings.Train(batch=config["settings"]["train.batch"]).batches(graph.num_nodes)
+    return model.trained_hidden(graph)[Batches(graph.num_nodes, batches, seed=0).rows(0)]
+
+
 def sketch_errors(config: dict[str, Any], z: Tensor) -> Sketched | None:
-    """Errors of the run's sketch on its vectors, centred if the sketch centres; random seed 0."""
+    """Errors of the run's sketch on such rows, centred if the sketch centres; random seed 0."""
     method = get_method(config["method"])
     if not issubclass(method, Costa):
         return None
@@ -216,6 +228,8 @@ def distortion(folder: Path, graph: Data, degree: Tensor) -> BiasByDegree | None
         return None
     model = runs.load_model(folder, torch.device("cpu"))
     assert isinstance(model, EncoderMethod)
+    if isinstance(model.encoder, Hops):
+        return None
     draws = min(BIAS_DRAWS, BIAS_WORK // ((graph.num_edges + graph.num_nodes) * model.encoder.out_features))
     if draws < BIAS_DRAWS // 5:
         return None

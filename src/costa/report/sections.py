@@ -200,10 +200,10 @@ def quality(facts: Facts) -> str:
     )
     if baselines:
         html += (
-            '<p class="small">The untrained network is a network of this kind with random weights. Raw features are the'
-            " nodes' features without the graph, diffused features are the same averaged along the edges. A method that"
-            " stays below them has learned nothing that a classifier can use. All numbers are means under"
-            f" {DEFAULT_PROTOCOLS[0]}.</p>"
+            '<p class="small">The untrained network is a GCN with random weights. Raw features are the nodes\' features'
+            " without the graph, diffused features are the same averaged along the edges, and hops put the features"
+            " beside their averages over one edge and more. A method that stays below them has learned nothing that a"
+            f" classifier can use. All numbers are means under {DEFAULT_PROTOCOLS[0]}.</p>"
         )
     clustering = metrics.clustering
     if clustering:
@@ -322,7 +322,7 @@ def sketch(sketched: Sketched) -> str:
     )
     noise = " The noise that this run also adds is left out here." if sketched.noise else ""
     text = (
-        f"<p>In each epoch COSTA mixes its {n:,} vectors into {k:,} by a fresh <em>sketch</em> ({sketched.kind}) and"
+        f"<p>In each step COSTA mixes {n:,} vectors into {k:,} by a fresh <em>sketch</em> ({sketched.kind}) and"
         " learns from those. That works as long as the sketch keeps how the vectors' columns vary together (their"
         f" covariance). In {number} of this run's sketch on the final vectors, the covariance is off by {middle:.2%} of"
         f" its total in the median and {errors[-1]:.2%} in the worst case.{noise}</p>"
@@ -349,6 +349,11 @@ def graph(facts: Facts) -> str:
     )
     if facts.distortion is not None and len(facts.distortion.bins) > 1:
         text += _distortion(facts.distortion)
+    if facts.config["settings"].get("encoder.kind") == "hops":
+        text += (
+            "<p>Features went along the edges once, before training, which reads no edge"
+            " (<code>encoder.kind = hops</code>): there is no perturbation of the graph that could bias vectors.</p>"
+        )
     return _section("graph", "The graph", text)
 
 

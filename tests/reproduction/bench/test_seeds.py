@@ -39,7 +39,7 @@ def test_a_row_has_the_median_time_of_its_seeds(graph, monkeypatch):
 
 def test_each_seed_is_trained_and_probed(graph, monkeypatch):
     resolve = seeds.resolve
-    monkeypatch.setattr(seeds, "resolve", lambda *a, **k: resolve(*a, **k, given={"train.epochs": 2}))
+    monkeypatch.setattr(seeds, "resolve", lambda *a, **k: resolve(*a, **k, epochs=2))
     monkeypatch.setattr(seeds.runs, "REPEATS", 2)
     first, second = seeds.train_and_probe(graph, 2, CPU)
     (alone,) = seeds.train_and_probe(graph, 1, CPU)

@@ -30,14 +30,14 @@ def shrink(patch):
         graph.name = name
         return graph
 
-    given = {"train.epochs": 2, "encoder.width": 8, "head.width": 8}
+    small = {"train.epochs": 2, "encoder.width": 8, "head.width": 8}
     resolve = study.resolve
     patch.setattr(study, "load_graph", load)
     patch.setattr(
         study,
         "resolve",
-        lambda method, graph, preset: resolve(
-            method, graph, preset=preset, given=given if method.name == "costa-sv" else {}
+        lambda method, graph, given=None, preset="none": resolve(
+            method, graph, preset=preset, given=(given or {}) | (small if method.name == "costa-sv" else {})
         ),
     )
     patch.setattr(study, "DRAWS", 12)
