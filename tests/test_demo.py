@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from costa import demo
+from costa.evaluate.baselines import BASELINES
 from costa.graphs import load_graph
 from costa.methods import get_method
 
@@ -21,7 +22,7 @@ def test_demo_prints_a_table_draws_a_picture_writes_a_page_and_says_where(costa,
     assert (out / "words.png").read_bytes().startswith(b"\x89PNG")
 
     rows = {row["method"]: row for row in json.loads((out / "demo.json").read_text())}
-    assert list(rows) == ["raw", "diffused", "untrained", demo.METHOD]
+    assert list(rows) == [*BASELINES, demo.METHOD]
     for number in ("low_label", "ten_percent"):  # edges matter, and the graph is not trivial
         assert rows["diffused"][number][0] > rows["raw"][number][0] + 0.2
         assert max(row[number][0] for row in rows.values()) < 0.97

@@ -15,7 +15,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the page, the numbers and the models.")] = Path("costa-demo"),
 ) -> None:
     """Train and evaluate COSTA on an embedded graph of words; make a table, a picture and a page. Downloads nothing."""
-    from costa.demo import ABOUT, GRAPH, METHOD, PICTURE, REPORT, REPORTED, RESULTS, SPLITS, run
+    from costa.demo import ABOUT, GRAPH, PICTURE, REPORT, REPORTED, RESULTS, SPLITS, run
 
     began = time.perf_counter()
     say(f"{ABOUT} Training uses no labels.\n")
@@ -30,10 +30,10 @@ def demo(
     say(
         "\nAccuracy (percent) is on nodes whose labels were not used: mean ± standard deviation over"
         f" {SPLITS} splits. NMI says how well k-means, which sees no labels, finds the eleven kinds. Raw features"
-        " ignore the edges, diffused features are averaged along them without any weights, and the untrained GCN has"
-        " random weights."
+        " ignore the edges; diffused features and hops are averaged along them, without weights; the untrained GCN has"
+        " random ones."
     )
     say(f"\nPage      {out / REPORT}   (open it in a browser, and find a word)")
     say(f"Picture   {out / PICTURE}\nNumbers   {out / RESULTS}")
     say(f"Models    {out}/{GRAPH}-*/   (try: costa probe {out / REPORTED})")
-    say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora --method {METHOD} --preset none")
+    say(f"Done in {time.perf_counter() - began:.0f} s. Next: costa train cora")
