@@ -235,8 +235,7 @@ def test_with_hops_the_rows_are_those_of_a_batch_and_a_large_graph_gets_fewer_ep
     every = merged("costa-mv", encoder__kind="hops", sketch__ratio=0.5, train__batch=0)
     assert costa.choose(large, every)["sketch.ratio"] * 20_000 == pytest.approx(MOST_ROWS)
     assert costa.choose(large, hops)["train.epochs"] * 20_000 == pytest.approx(ROW_VISITS, rel=0.05)
-    small = costa.choose(planted_partition(100, 2, 4, seed=0), hops)["train.epochs"]
-    assert small > costa.choose(large, hops)["train.epochs"]
+    assert "train.epochs" not in costa.choose(planted_partition(100, 2, 4, seed=0), hops)
     assert "train.epochs" not in costa.choose(large, merged("costa-mv", encoder__kind="gcn"))
 
 

@@ -84,7 +84,7 @@ def test_communities_are_found(fit, name):
     accuracy = [linear_probe(rows, communities.y, repeats=3).accuracy.mean for rows in (communities.x, z)]
     assert accuracy[0] < 0.5
     assert accuracy[1] > 0.7
-    assert health.status(z) == "ok"
+    assert health.status(z, communities.x) == "ok"
     assert health.effective_rank(z) > 5
 
 

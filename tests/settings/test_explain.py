@@ -30,7 +30,13 @@ def test_the_scaling_is_explained_by_the_features(features, line):
 def test_a_large_graph_limits_the_rows_of_the_sketch():
     graph = planted_partition(10_000, 2, 1, degree=2, seed=0)
     rows = "sketch.ratio = 0.4096: 10,000 nodes, and the sketch has at most 4,096 rows"
-    assert explain(resolve(METHOD, graph), graph) == [MEASURED, rows]
+    assert explain(resolve(METHOD, graph, given={"encoder.kind": "gcn"}), graph) == [MEASURED, rows]
+
+
+def test_a_large_graph_needs_fewer_epochs():
+    graph = planted_partition(50_000, 2, 1, degree=2, seed=0)
+    epochs = "train.epochs = 20: 50,000 nodes, and as many steps as a smaller graph has are enough"
+    assert explain(resolve(METHOD, graph), graph) == [MEASURED, epochs]
 
 
 def test_what_the_user_sets_is_not_explained():

@@ -81,9 +81,11 @@ def test_every_preset_pins_every_setting():
     assert not lacking, f"these files of src/costa/settings lack settings: {lacking}"
 
 
-def test_no_base_has_what_is_chosen_from_the_graph():
-    for name in METHODS:
-        assert set(presets.load_base(name)).isdisjoint(presets.FROM_GRAPH)
+def test_what_is_chosen_from_the_graph_beats_the_base():
+    graph = planted_partition(20_000, 2, 4, seed=0)
+    resolved = presets.resolve(get_method("costa-sv"), graph, given={"encoder.kind": "gcn"})
+    assert resolved.values.sketch.ratio * 20_000 == pytest.approx(4096)
+    assert resolved.origins["sketch.ratio"] == resolved.origins["features.scaling"] == "graph"
 
 
 @pytest.fixture(params=["the defaults", "other defaults"])

@@ -7,6 +7,7 @@ import torch
 from costa import settings, training
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
+from costa.settings.presets import load_base
 
 CPU = torch.device("cpu")
 SEEDS = [2, 3, 5]
@@ -26,7 +27,10 @@ def build(graph):
         small |= {"augment.edge_rate": 0.2, "augment.mask_rate": 0.2, "augment.hop_rate": 0.4}
         method = get_method(name)
         small = {key: value for key, value in small.items() if key in settings.flatten(method.Settings())}
-        merged, _ = settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", small | values)])
+        values = small | values
+        base = load_base(name) if values.get("encoder.kind") != "hops" else {}
+        layers = [("base", base), ("graph", method.choose(graph)), ("test", values)]
+        merged, _ = settings.merge(method.Settings, layers)
         return training.build(method, merged, graph, seed, CPU)
 
     return built

@@ -99,15 +99,15 @@ def resolve(
                 f"a number of epochs does not apply to {method.name}, which is not trained in epochs; leave it out."
             )
         overrides.append((epochs_by, {"train.epochs": epochs}))
-    if not chosen and _another_encoder(method, overrides):
-        layers.append(("base", load_base(method.name)))
+    # Beneath what the graph decides: a large graph needs fewer rows of a sketch than the base has.
+    beneath: list[Layer] = [("base", load_base(method.name))] if _another_encoder(method, overrides) else []
     # "auto" is what the graph's layer decides.
     layers += [
         (source, {key: value for key, value in values.items() if (key, value) != ("features.scaling", "auto")})
         for source, values in overrides
     ]
-    merged: Any = merge(method.Settings, layers)[0]
-    merged, origins = merge(method.Settings, [("graph", method.choose(graph, merged)), *layers])
+    merged: Any = merge(method.Settings, [*beneath, *layers])[0]
+    merged, origins = merge(method.Settings, [*beneath, ("graph", method.choose(graph, merged)), *layers])
     set_by_user = {source for source, _ in overrides}
     for key, reason in method.unused(merged).items():
         if origins[key] in set_by_user:
