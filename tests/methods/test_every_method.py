@@ -13,6 +13,7 @@ from costa.graphs.synthetic import planted_partition
 from costa.methods import METHODS, get_method
 from costa.methods.base import GradientMethod
 from costa.nn import SparseMatrix
+from costa.settings import presets
 
 CPU = torch.device("cpu")
 TRAINED = [name for name in METHODS if issubclass(get_method(name), GradientMethod)]
@@ -49,7 +50,9 @@ def merged(name, graph, values):
     method = get_method(name)
     known = settings.flatten(method.Settings())
     values = {key: value for key, value in (SMALL | values).items() if key in known}
-    return settings.merge(method.Settings, [("graph", method.choose(graph)), ("test", values)])[0]
+    # a GCN starts from the settings made for it, whatever encoder is the default
+    base = presets.load_base(name) if values.get("encoder.kind") == "gcn" else {}
+    return settings.merge(method.Settings, [("graph", method.choose(graph)), ("base", base), ("test", values)])[0]
 
 
 def build(name, graph, values, seed=0):
