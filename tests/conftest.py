@@ -93,7 +93,7 @@ def own_graph(tmp_path) -> Path:
 
 @pytest.fixture(scope="session")
 def digits_run(tmp_path_factory) -> Path:
-    """A finished run of COSTA on digits, three epochs; tests read it, or copy it."""
+    """A finished run of COSTA with a GCN on digits, three epochs; tests read it, or copy it."""
     from costa import runs
     from costa.graphs import load_graph
     from costa.methods import get_method
@@ -101,6 +101,6 @@ def digits_run(tmp_path_factory) -> Path:
 
     folder = tmp_path_factory.mktemp("runs") / "digits"
     graph = load_graph("digits")
-    resolved = resolve(get_method("costa-sv"), graph, epochs=3)
+    resolved = resolve(get_method("costa-sv"), graph, given={"encoder.kind": "gcn"}, epochs=3)
     runs.execute(runs.Job(graph, "digits", "costa-sv", resolved, torch.device("cpu")), folder, seed=0)
     return folder

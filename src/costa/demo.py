@@ -81,7 +81,7 @@ class Scores:
 
 
 def run(out: Path, report: Callable[[str], None]) -> list[Row]:
-    """Train and evaluate COSTA and the baselines on words; write numbers, picture, RUN folders and a page into ``out``."""
+    """Train and evaluate COSTA and the baselines; write numbers, a picture, RUN folders and a page into ``out``."""
     if out.exists() and not (out / RESULTS).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} exists and is not an earlier demo; choose another --out.")
     out.mkdir(parents=True, exist_ok=True)

@@ -174,7 +174,7 @@ BAD_TRAIN = [
     (["digits", "--set", "sketch.kind=noise", "--set", "sketch.noise_std=1", "--set", "sketch.k=9"], "keeps all rows"),
     (["digits", "--set", "sketch.density=0.5"], "belongs to sketch.kind = sparse"),
     (["digits", "--set", "sketch.k=9", "--set", "sketch.ratio=0.5"], "sketch.k says how many rows"),
-    (["digits", "--set", "augment.edge_rate=0.1,0.2"], "has one view"),
+    (["digits", "--set", "augment.mask_rate=0.1,0.2"], "has one view"),
     (["digits", "--set", "train.lr=1e38"], "at most 100"),
     (["digits", "--set", "sketch.ratio=1e9"], "at most 100"),
     (["digits", "--set", "sketch.k=10000000000"], "not enough memory"),

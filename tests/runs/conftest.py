@@ -19,7 +19,7 @@ def a_job(small_graph):
     """A function that makes a job of two epochs on the CPU, which is not evaluated."""
 
     def make(method="costa-sv", *, epochs=2, given=None, **options):
-        small = {"encoder.width": 16} if method == "costa-sv" else {}
+        small = {"encoder.kind": "gcn", "encoder.width": 16} if method == "costa-sv" else {}
         resolved = resolve(
             get_method(method),
             small_graph,

@@ -1,15 +1,19 @@
 """What is said about settings that were chosen from a graph or tuned on it."""
 
+
 import pytest
 import torch
 
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import SparseMatrix
+from costa.settings import merge
 from costa.settings.explain import explain, from_graph
 from costa.settings.presets import resolve
 
 METHOD = get_method("costa-sv")
+GCN = {"encoder.kind": "gcn"}
+SETTINGS = merge(METHOD.Settings, [("test", {"encoder.kind": "hops", "sketch.ratio": 0.9})])[0]
 MEASURED = "features.scaling = standard: the features are measurements, each on its own scale"
 
 
@@ -24,24 +28,39 @@ MEASURED = "features.scaling = standard: the features are measurements, each on 
 def test_the_scaling_is_explained_by_the_features(features, line):
     graph = planted_partition(40, 2, 1, degree=4, seed=0)
     graph.x = features
-    assert explain(resolve(METHOD, graph), graph) == [line]
+    assert explain(resolve(METHOD, graph, given=GCN), graph) == [line]
 
 
 def test_a_large_graph_limits_the_rows_of_the_sketch():
     graph = planted_partition(10_000, 2, 1, degree=2, seed=0)
     rows = "sketch.ratio = 0.4096: 10,000 nodes, and the sketch has at most 4,096 rows"
-    assert explain(resolve(METHOD, graph, given={"encoder.kind": "gcn"}), graph) == [MEASURED, rows]
+    given = {"sketch.ratio": 0.5}
+    assert explain(resolve(METHOD, graph, given=GCN), graph) == [MEASURED, rows]
+    assert explain(resolve(METHOD, graph, given=GCN | given), graph) == [MEASURED]
 
 
 def test_a_large_graph_needs_fewer_epochs():
     graph = planted_partition(50_000, 2, 1, degree=2, seed=0)
-    epochs = "train.epochs = 20: 50,000 nodes, and as many steps as a smaller graph has are enough"
+    epochs = "train.epochs = 20: the graph has 50,000 nodes, and the more there are, the fewer passes training needs"
     assert explain(resolve(METHOD, graph), graph) == [MEASURED, epochs]
+
+
+@pytest.mark.parametrize(
+    ("batch", "rows"),
+    [
+        (0, ["sketch.ratio = 0.2048: 20,000 nodes, and the sketch has at most 4,096 rows"]),
+        (8192, []),
+    ],
+)
+def test_with_hops_the_rows_are_those_of_a_batch(batch, rows):
+    graph = planted_partition(20_000, 2, 1, degree=2, seed=0)
+    resolved = resolve(METHOD, graph, given={"train.batch": batch, "train.epochs": 3})
+    assert explain(resolved, graph) == [MEASURED, *rows]
 
 
 def test_what_the_user_sets_is_not_explained():
     graph = planted_partition(40, 2, 4, degree=4, seed=0)
-    resolved = resolve(METHOD, graph, given={"features.scaling": "none", "train.lr": 0.1})
+    resolved = resolve(METHOD, graph, given=GCN | {"features.scaling": "none", "train.lr": 0.1})
     assert explain(resolved, graph) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from torch_geometric.data import Data
@@ -34,7 +35,7 @@ def from_graph(resolved: Resolved, graph: Data) -> list[str]:
     """The lines for settings chosen from the graph, without those for a tuned preset."""
     values = flatten(resolved.values)
     return [
-        f"{key} = {_show(values[key])}: {_why(key, values[key], graph)}"
+        f"{key} = {_show(values[key])}: {_why(key, values, graph)}"
         for key, origin in resolved.origins.items()
         if origin == "graph"
     ]
@@ -46,13 +47,16 @@ def _show(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _why(key: str, value: Any, graph: Data) -> str:
+def _why(key: str, values: Mapping[str, Any], graph: Data) -> str:
+    value = values[key]
     if key == "features.scaling":
         return SCALINGS[value]
     if key == "features.rank":
         return f"all {graph.num_features:,} columns of {graph.num_nodes:,} nodes, filled in, would take too much memory"
     if key == "sketch.ratio":
-        return f"{graph.num_nodes:,} nodes, and the sketch has at most {round(value * graph.num_nodes):,} rows"
+        by_batch = values.get("encoder.kind") == "hops" and 0 < values["train.batch"] < graph.num_nodes
+        nodes = values["train.batch"] if by_batch else graph.num_nodes
+        return f"{nodes:,} nodes{' in a batch' * by_batch}, and the sketch has at most {round(value * nodes):,} rows"
     if key == "train.epochs":
-        return f"{graph.num_nodes:,} nodes, and as many steps as a smaller graph has are enough"
+        return f"the graph has {graph.num_nodes:,} nodes, and the more there are, the fewer passes training needs"
     return "chosen from the graph"
