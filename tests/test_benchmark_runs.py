@@ -28,11 +28,11 @@ def test_trains_to_the_end(name, costa, data_dir, tmp_path):
     nodes = graph.num_nodes
     del graph, inputs
 
-    small = ["--set", "encoder.width=32", "--set", "sketch.k=256"]
+    small = ["--set", "encoder.width=32", "--set", "encoder.columns=16", "--set", "sketch.k=256"]
     result = costa(
         "train", name, "--epochs", 2, "--no-probe", "--data-dir", data_dir, "--out", tmp_path / "run", *small
     )
     assert result.code == 0, result.err
     z = np.load(tmp_path / "run" / "embeddings.npy")
-    assert z.shape == (nodes, 32)
+    assert z.shape == (nodes, 3 * 32 + 16)
     assert np.isfinite(z).all()

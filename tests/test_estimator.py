@@ -25,7 +25,7 @@ from torch_geometric.data import Data
 from costa import COSTA, linear_probe, load_graph
 from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
-from costa.methods.costa import CostaSV
+from costa.methods.costa import CostaMV
 from costa.tuning import portfolio
 
 SMALL = {"encoder.width": 16, "head.width": 16}
@@ -388,8 +388,8 @@ def test_something_that_is_no_graph_is_one_sentence(given):
 
 @pytest.mark.parametrize(("part", "epochs"), [("loss", 0), ("embed", 2)])
 def test_a_training_that_diverges_is_one_sentence(graph, monkeypatch, part, epochs):
-    original = getattr(CostaSV, part)
-    monkeypatch.setattr(CostaSV, part, lambda self, graph: original(self, graph) * float("nan"))
+    original = getattr(CostaMV, part)
+    monkeypatch.setattr(CostaMV, part, lambda self, *given: original(self, *given) * float("nan"))
     with pytest.raises(InputError, match=f"the training diverged after {epochs} epochs; lower train.lr"):
         COSTA(epochs=2, settings=SMALL).fit(graph)
 

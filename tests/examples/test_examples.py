@@ -26,7 +26,7 @@ def test_quickstart(example):
     out = example("quickstart")
     pixels, ours = percents(out)
     assert ours > pixels + 4
-    assert "1797 nodes, 256 numbers each" in out
+    assert "1797 nodes, 496 numbers each" in out
     assert "saved as config.json and model.safetensors" in out
     assert "the same vectors: True" in out
 

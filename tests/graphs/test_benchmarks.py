@@ -244,7 +244,7 @@ def test_words_are_a_connected_part_of_wordnet() -> None:
     assert len(set(data.node_ids)) == len(data.node_notes) == data.num_nodes
     assert data.y.bincount(minlength=table.classes).min() >= 100
     assert len(data.label_names) == table.classes
-    length = data.x.norm(dim=1)
+    length = data.x.to_dense().norm(dim=1)
     assert bool(((length - 1).abs() < 1e-5).logical_or(length == 0).all())
     assert int((length == 0).sum()) < 0.02 * data.num_nodes
     joined = to_scipy_sparse_matrix(data.edge_index, num_nodes=data.num_nodes)

@@ -114,7 +114,7 @@ def test_what_is_missing_is_named_before_the_page_is_touched(results, page):
     frugal.unlink()
     with pytest.raises(InputError) as problem:
         tables.frugal(results)
-    assert "costa train cora --method costa-sv --preset none --seeds 5 --out FOLDER" in str(problem.value)
+    assert "costa train cora --method costa-sv --set encoder.kind=gcn --seeds 5 --out FOLDER" in str(problem.value)
     assert "--set sketch.kind=countsketch --set sketch.ratio=0.25 --set encoder.width=128" in str(problem.value)
     assert f"reproduction.store.record('{results}/experiments/frugal', FOLDER)" in str(problem.value)
     frugal.write_text(lines)

@@ -1,6 +1,5 @@
 """What is said about settings that were chosen from a graph or tuned on it."""
 
-
 import pytest
 import torch
 
