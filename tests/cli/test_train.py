@@ -13,6 +13,8 @@ import torch
 from costa import runs
 from costa.graphs.synthetic import planted_partition
 
+GCN = ("--set", "encoder.kind=gcn")
+
 
 def test_train_writes_a_run_and_says_what_it_did(costa, tmp_path):
     result = costa("train", "digits", "--method", "costa-mv", "--epochs", 2, "--out", tmp_path / "run")
@@ -52,11 +54,11 @@ def test_several_seeds_make_several_runs_and_a_line_each(costa, tmp_path):
     out = tmp_path / "runs"
     result = costa("train", "digits", "--seeds", 2, "--epochs", 1, "--out", out, "--set", "sketch.k=50")
     assert result.code == 0, result.err
-    assert {path.name for path in out.iterdir()} == {"digits-costa-sv-0", "digits-costa-sv-1"}
-    configs = [json.loads((out / f"digits-costa-sv-{seed}" / "config.json").read_text()) for seed in (0, 1)]
+    assert {path.name for path in out.iterdir()} == {"digits-costa-mv-0", "digits-costa-mv-1"}
+    configs = [json.loads((out / f"digits-costa-mv-{seed}" / "config.json").read_text()) for seed in (0, 1)]
     assert [(config["seed"], config["settings"]["sketch.k"]) for config in configs] == [(0, 50), (1, 50)]
     assert "seed s on split s" in result.out
-    assert result.out.endswith(f"\nNext: costa report {out / 'digits-costa-sv-0'}\n")
+    assert result.out.endswith(f"\nNext: costa report {out / 'digits-costa-mv-0'}\n")
 
 
 def test_vectors_that_say_nothing_are_not_evaluated(own_graph, costa, tmp_path):
@@ -92,7 +94,8 @@ def test_a_collapse_that_was_prevented_is_told(costa, tmp_path):
     strong = ("train.weight_decay=0.3", "train.lr=0.01", "loss.tau=4", "encoder.width=32", "head.width=32")
     arguments = [word for each in strong for word in ("--set", each)]
     out = tmp_path / "run"
-    result = costa("train", tmp_path / "words.npz", "--epochs", 64, "--seed", 2, "--out", out, *arguments)
+    one_view = ("--method", "costa-sv", "--set", "encoder.kind=gcn")
+    result = costa("train", tmp_path / "words.npz", "--epochs", 64, "--seed", 2, "--out", out, *one_view, *arguments)
     assert result.code == 0
     assert "Note: the vectors were about to collapse, so training went back and goes on from epoch 16" in result.out
     metrics = json.loads((out / "metrics.json").read_text())
@@ -174,7 +177,7 @@ BAD_TRAIN = [
     (["digits", "--set", "sketch.kind=noise", "--set", "sketch.noise_std=1", "--set", "sketch.k=9"], "keeps all rows"),
     (["digits", "--set", "sketch.density=0.5"], "belongs to sketch.kind = sparse"),
     (["digits", "--set", "sketch.k=9", "--set", "sketch.ratio=0.5"], "sketch.k says how many rows"),
-    (["digits", "--set", "augment.mask_rate=0.1,0.2"], "has one view"),
+    (["digits", "--method", "costa-sv", "--set", "augment.mask_rate=0.1,0.2"], "has one view"),
     (["digits", "--set", "train.lr=1e38"], "at most 100"),
     (["digits", "--set", "sketch.ratio=1e9"], "at most 100"),
     (["digits", "--set", "sketch.k=10000000000"], "not enough memory"),
@@ -203,7 +206,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(costa, digits_run, tmp
     before = {path: path.read_bytes() for path in digits_run.iterdir()}
     ended = "(costa-sv on digits, seed 0); it has ended and `costa report"
     for arguments, says in (
-        (["digits"], f"{digits_run} already holds this run {ended} {digits_run}` shows it"),
+        (["digits", "--method", "costa-sv"], f"{digits_run} already holds this run {ended} {digits_run}` shows it"),
         (["digits", "--seed", "5"], "already holds another run"),
         (["digits", "--method", "raw", "--resume"], "already holds another run"),
     ):
@@ -233,7 +236,7 @@ def test_a_refused_start_leaves_no_folder_behind(costa, tmp_path, setting):
 def test_resume_goes_on_with_the_seeds_that_are_missing(costa, tmp_path):
     arguments = ["train", "digits", "--epochs", 1, "--no-probe", "--out", tmp_path / "runs"]
     assert costa(*arguments, "--seeds", 1).code == 0
-    first = tmp_path / "runs" / "digits-costa-sv-0" / "model.safetensors"
+    first = tmp_path / "runs" / "digits-costa-mv-0" / "model.safetensors"
     trained = first.stat().st_mtime_ns
     for _ in range(2):
         assert costa(*arguments, "--seeds", 3, "--resume").code == 0
@@ -243,18 +246,18 @@ def test_resume_goes_on_with_the_seeds_that_are_missing(costa, tmp_path):
 
 def test_resume_refuses_other_settings_and_leaves_the_run_as_it_is(costa, digits_run):
     before = {path: path.read_bytes() for path in digits_run.iterdir()}
-    result = costa("train", "digits", "--epochs", 3, "--out", digits_run, "--resume", "--set", "loss.tau=0.9")
+    result = costa("train", "digits", *GCN, "--epochs", 3, "--out", digits_run, "--resume", "--set", "loss.tau=0.9")
     assert result.code == 2
     started = json.loads((digits_run / "config.json").read_text())["settings"]["loss.tau"]
     assert f"started with loss.tau = {started}, not 0.9" in result.err
-    more = costa("train", "digits", "--epochs", 9, "--out", digits_run, "--resume")
+    more = costa("train", "digits", *GCN, "--epochs", 9, "--out", digits_run, "--resume")
     assert "started with train.epochs = 3, not 9" in more.err
     assert {path: path.read_bytes() for path in digits_run.iterdir()} == before
 
 
 def test_a_run_that_ended_is_not_trained_again(costa, digits_run):
     before = (digits_run / "model.safetensors").stat().st_mtime_ns
-    assert costa("train", "digits", "--epochs", 3, "--out", digits_run, "--resume").code == 0
+    assert costa("train", "digits", *GCN, "--epochs", 3, "--out", digits_run, "--resume").code == 0
     assert (digits_run / "model.safetensors").stat().st_mtime_ns == before
 
 

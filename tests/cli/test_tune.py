@@ -11,8 +11,8 @@ def test_from_a_folder_of_ones_own_to_settings_that_train_takes(costa, own_graph
     assert result.code == 0, result.err
     assert result.err == ""
     lines = result.out.splitlines()
-    assert "COSTA, one view on friends: 60 nodes" in lines[0]
-    assert lines[1] == "tuning/costa-sv-friends.log: 0 of 2 trials"
+    assert "COSTA, two views on friends: 60 nodes" in lines[0]
+    assert lines[1] == "tuning/costa-mv-friends.log: 0 of 2 trials"
     assert [line.split()[:4] for line in lines[2:4]] == [
         ["trial", "0", "strict", "validation"],
         ["trial", "1", "strict", "validation"],
@@ -20,13 +20,13 @@ def test_from_a_folder_of_ones_own_to_settings_that_train_takes(costa, own_graph
     assert "after 4 epochs" in lines[2]
     assert "the best so far" in lines[3]
     assert sorted(line.split()[2] for line in lines[4:-2]) == ["strict", "tuned"]
-    assert lines[-2:] == ["tuning/strict/costa-sv/friends.toml", "tuning/tuned/costa-sv/friends.toml"]
+    assert lines[-2:] == ["tuning/strict/costa-mv/friends.toml", "tuning/tuned/costa-mv/friends.toml"]
     again = costa("tune", own_graph, *options)
     assert again.code == 0, again.err
-    assert again.out.splitlines()[1:] == ["tuning/costa-sv-friends.log: 2 of 2 trials", *lines[-2:]]
+    assert again.out.splitlines()[1:] == ["tuning/costa-mv-friends.log: 2 of 2 trials", *lines[-2:]]
     trained = costa("train", own_graph, "--config", lines[-1], "--out", "run", "--no-probe")
     assert trained.code == 0, trained.err
-    assert "tuning/tuned/costa-sv/friends.toml" in trained.out
+    assert "tuning/tuned/costa-mv/friends.toml" in trained.out
 
 
 def test_a_setting_that_is_set_is_kept(costa, own_graph, tmp_path):

@@ -20,7 +20,7 @@ def tune(
     edges: options.Edges = None,
     features: options.Features = None,
     nodes: options.Nodes = None,
-    method: options.Method = "costa-sv",
+    method: options.Method = "costa-mv",
     trials: Annotated[int, typer.Option(min=1, help="Total number of trials.")] = 100,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of seeds per trial.")] = 2,
     epochs: Annotated[int, typer.Option(min=1, help="The most epochs of a trial; its best checkpoint counts.")] = 1000,
