@@ -90,11 +90,7 @@ def test_the_vectors_have_the_ids_of_the_files_in_their_order(walk):
     ids, vectors = read_vectors(walk.run)
     assert ids == PEOPLE
     np.testing.assert_allclose(vectors, np.load(walk.run / "embeddings.npy"), rtol=1e-6)
-<<<<<<< HEAD
-    assert vectors.shape == (60, 32)  # three codes of 8 columns, and 8 columns beside them
-=======
     assert len(vectors) == 60
->>>>>>> hopstests
 
 
 def test_training_ends_by_naming_the_page_and_the_page_is_there(walk):

@@ -246,18 +246,20 @@ def test_resume_goes_on_with_the_seeds_that_are_missing(costa, tmp_path):
 
 def test_resume_refuses_other_settings_and_leaves_the_run_as_it_is(costa, digits_run):
     before = {path: path.read_bytes() for path in digits_run.iterdir()}
-    result = costa("train", "digits", *GCN, "--epochs", 3, "--out", digits_run, "--resume", "--set", "loss.tau=0.9")
+    again = ("train", "digits", "--method", "costa-sv", *GCN, "--out", digits_run, "--resume")
+    result = costa(*again, "--epochs", 3, "--set", "loss.tau=0.9")
     assert result.code == 2
     started = json.loads((digits_run / "config.json").read_text())["settings"]["loss.tau"]
     assert f"started with loss.tau = {started}, not 0.9" in result.err
-    more = costa("train", "digits", *GCN, "--epochs", 9, "--out", digits_run, "--resume")
+    more = costa(*again, "--epochs", 9)
     assert "started with train.epochs = 3, not 9" in more.err
     assert {path: path.read_bytes() for path in digits_run.iterdir()} == before
 
 
 def test_a_run_that_ended_is_not_trained_again(costa, digits_run):
     before = (digits_run / "model.safetensors").stat().st_mtime_ns
-    assert costa("train", "digits", *GCN, "--epochs", 3, "--out", digits_run, "--resume").code == 0
+    again = ("--method", "costa-sv", *GCN, "--epochs", 3, "--out", digits_run, "--resume")
+    assert costa("train", "digits", *again).code == 0
     assert (digits_run / "model.safetensors").stat().st_mtime_ns == before
 
 
