@@ -1,0 +1,60 @@
+"""The comparison of the defaults: what is stored is what is shown, split by split."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from reproduction import defaults
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Two baselines, and two seeds of a random one, on a small graph."""
+    folder = tmp_path_factory.mktemp("defaults")
+    defaults.run("wine", ["raw", "diffused", "untrained"], range(2), CPU, folder)
+    return folder
+
+
+def test_a_line_for_each_seed_of_what_is_random_and_one_for_the_rest(store):
+    lines = [json.loads(line) for line in (store / "wine.jsonl").read_text().splitlines()]
+    runs = [(line["contestant"], line["seed"]) for line in lines]
+    assert runs == [("raw", 0), ("diffused", 0), ("untrained", 0), ("untrained", 1)]
+    # 178 nodes are too few for 2% of the labels
+    assert {tuple(line["scores"]) for line in lines} == {("10%",)}
+    assert {len(line["scores"]["10%"]["accuracy"]) for line in lines} == {defaults.SPLITS}
+
+
+def test_seeds_are_averaged_on_each_split_and_a_later_line_replaces_an_earlier_one(tmp_path):
+    def line(seed, first, second):
+        scores = {"10%": {"accuracy": [first, second], "macro_f1": [0, 0]}}
+        return json.dumps({"contestant": "raw", "seed": seed, "scores": scores})
+
+    (tmp_path / "wine.jsonl").write_text("\n".join([line(0, 0.9, 0.9), line(1, 0.2, 0.4), line(0, 0.4, 0.6)]) + "\n")
+    np.testing.assert_allclose(defaults.read("wine", "10%", store=tmp_path)["raw"], [30, 50])
+    assert defaults.read("wine", "2%", store=tmp_path) == {}
+
+
+def test_the_table_compares_with_the_best_baseline(store, monkeypatch):
+    monkeypatch.setattr(defaults, "OURS", "diffused")
+    monkeypatch.setattr(defaults, "BASELINES", ["raw", "untrained"])
+    scores = defaults.read("wine", "10%", store=store)
+    best = max(scores["raw"].mean(), scores["untrained"].mean())
+    (row,) = [line for line in defaults.table("10%", "accuracy", store).splitlines() if line.startswith("| wine")]
+    assert f"| {scores['diffused'].mean() - best:+.1f} ±" in row
+    assert "| made | 10% |" in defaults.summary(store)
+
+
+def test_every_maker_makes_a_labelled_graph_with_edges_and_features():
+    for name, make in defaults.MADE.items():
+        graph = make()
+        assert graph.num_nodes == len(graph.y) == len(graph.x), name
+        assert graph.num_edges > 0, name
+        assert len(graph.y.unique()) > 1, name
+
+
+def test_what_was_tried_is_in_the_store():
+    assert len(defaults.tried().splitlines()) == 2 + sum(map(len, defaults.VARIANTS.values()))
