@@ -29,6 +29,7 @@ from costa.methods.costa import CostaMV
 from costa.tuning import portfolio
 
 SMALL = {"encoder.width": 16, "head.width": 16}
+REACH = {"encoder.powers": "1,4"}
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +317,7 @@ def test_a_model_that_is_not_fitted_can_be_pickled():
 
 def test_choices_are_explained(graph, caplog):
     with caplog.at_level(logging.INFO, logger="costa.estimator"):
-        model = COSTA(epochs=1, settings=SMALL).fit(graph)
+        model = COSTA(epochs=1, settings=SMALL | REACH).fit(graph)
     assert model.choices_ == [
         "features.scaling = standard: the features are measurements, each on its own scale",
     ]
@@ -326,8 +327,17 @@ def test_choices_are_explained(graph, caplog):
     assert COSTA(settings=SMALL | {"train.epochs": 1}).fit(graph).origins_["train.epochs"] == "given"
 
 
+def test_how_far_it_looks_is_a_choice_and_needs_no_labels(graph):
+    model, unlabelled = COSTA(epochs=1).fit(graph), graph.clone()
+    del unlabelled.y
+    keys = ("encoder.powers", "encoder.steps", "encoder.width")
+    assert [model.origins_[key] for key in keys] == ["graph"] * 3
+    assert any(line.startswith("encoder.powers = ") for line in model.choices_)
+    assert COSTA(epochs=1).fit(unlabelled).settings_ == model.settings_
+
+
 def test_what_is_given_is_not_a_choice(graph):
-    model = COSTA(epochs=1, settings=SMALL | {"features.scaling": "none"}).fit(graph)
+    model = COSTA(epochs=1, settings=SMALL | REACH | {"features.scaling": "none"}).fit(graph)
     assert model.choices_ == []
     assert model.settings_.features.scaling == "none"
 

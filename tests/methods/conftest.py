@@ -14,6 +14,7 @@ PLAIN = {
     "sketch__kind": "gaussian",
     "sketch__ratio": 0.5,
     "encoder__kind": "gcn",
+    "encoder__powers": (1, 4),
     "encoder__steps": 0,
     "encoder__width": 16,
     "encoder__activation": "relu",
@@ -44,9 +45,11 @@ def either(request, graph, bag_of_words):
 
 def merge_values(name, graph=None, **values):
     method = get_method(name)
-    layers = [] if graph is None else [("graph", method.choose(graph))]
     values = {key.replace("__", "."): value for key, value in values.items()}
-    return settings.merge(method.Settings, [*layers, ("test", values)])[0]
+    given = settings.merge(method.Settings, [("test", values)])[0]
+    if graph is None:
+        return given
+    return settings.merge(method.Settings, [("graph", method.choose(graph, given)), ("test", values)])[0]
 
 
 def build_method(name, graph, seed=0, **values):

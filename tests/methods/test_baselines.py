@@ -41,17 +41,30 @@ def test_diffused_features_are_those_of_personalised_pagerank(run, graph):
     assert torch.equal(run("diffused", graph, features__scaling="none", encoder__steps=0).embed(graph), graph.x)
 
 
-def test_hops_are_the_features_and_what_comes_along_edges_each_of_length_one(run, graph):
-    given = {"features__scaling": "none", "encoder__steps": 3, "encoder__teleport": 0.2}
-    ours = run("hops", graph, encoder__powers=[1, 3], **given).embed(graph)
+def plain_hops(graph, powers, steps, teleport):
+    """u of X's hops side by side, in float64."""
     a = Adjacency(graph.edge_index, 30).normalized().a.to_dense().double()
     x = walk = graph.x.double()
-    for _ in range(3):
-        walk = 0.8 * a @ walk + 0.2 * x
-    expected = torch.cat([F.normalize(block) for block in (x, a @ x, a @ a @ a @ x, walk)], 1)
-    torch.testing.assert_close(ours.double(), expected, rtol=1e-4, atol=1e-5)
-    assert run("hops", graph, **given | {"encoder__powers": [1, 3], "encoder__steps": 0}).embed(graph).shape == (30, 15)
-    assert run("hops", graph, features__rank=2, encoder__powers=[1], **given).embed(graph).shape == (30, 6)
+    for _ in range(steps):
+        walk = (1 - teleport) * a @ walk + teleport * x
+    hops = [torch.linalg.matrix_power(a, power) @ x for power in powers]
+    return torch.cat([F.normalize(block) for block in (*hops, walk)], 1)
+
+
+@pytest.mark.parametrize("powers", [(0, 1, 3), (1, 3), ()])
+def test_hops_are_the_features_and_what_comes_along_edges_each_of_length_one(run, graph, powers):
+    given = {"features__scaling": "none", "encoder__powers": powers, "encoder__teleport": 0.2}
+    ours = run("hops", graph, encoder__steps=3, **given).embed(graph)
+    torch.testing.assert_close(ours.double(), plain_hops(graph, powers, 3, 0.2), rtol=1e-4, atol=1e-5)
+    reduced = run("hops", graph, features__rank=2, encoder__steps=3, **given).embed(graph)
+    assert reduced.shape == (30, 2 * (len(powers) + 1))
+    if powers:
+        assert torch.equal(run("hops", graph, encoder__steps=0, **given).embed(graph), ours[:, :-5])
+
+
+def test_hops_of_the_table_are_the_features_one_edge_two_four_and_pagerank(run, graph):
+    ours = run("hops", graph, features__scaling="none").embed(graph)
+    torch.testing.assert_close(ours.double(), plain_hops(graph, (0, 1, 2, 4), 10, 0.1), rtol=1e-4, atol=1e-5)
 
 
 def test_hops_of_a_node_without_features_or_neighbours_are_zero(run, graph):

@@ -206,8 +206,20 @@ def test_a_view_with_nothing_dropped_is_the_graph_itself(build, graph):
 
 # --- hops -----------------------------------------------------------------------------------------------------
 
-HOPS = {"encoder__kind": "hops", "encoder__steps": 3, "encoder__columns": 12}
+HOPS = {"encoder__kind": "hops", "encoder__powers": (1, 4), "encoder__steps": 3, "encoder__columns": 12}
 WITH_HOPS = ["costa-sv", "costa-mv", "grace", "gbt", "bgrl", "cca-ssg"]
+
+
+@pytest.mark.parametrize("name", WITH_HOPS)
+def test_only_hops_choose_how_far_they_look(name, graph, merged):
+    method, reach = get_method(name), {"encoder.powers", "encoder.steps", "encoder.width"}
+    assert reach <= method.choose(graph, merged(name, encoder__kind="hops")).keys()
+    for kind in ("gcn", "appnp"):
+        assert not reach & method.choose(graph, merged(name, encoder__kind=kind, encoder__steps=2)).keys()
+
+
+def test_an_encoder_without_a_kind_chooses_no_reach(graph):
+    assert get_method("dgi").choose(graph).keys() == {"features.scaling"}
 
 
 def test_hops_read_the_features_after_scaling_and_every_hop_once(build, either):
@@ -294,7 +306,7 @@ def test_hops_embed_a_new_graph_with_what_the_first_has_taught(name, graph):
 
 def test_seeds_share_the_hops_and_what_is_fitted_to_them(build, graph):
     first, second = build("costa-mv", graph, **HOPS), build("costa-mv", graph, seed=1, **HOPS)
-    expected = {name: getattr(second.encoder, name).clone() for name in ("scale", "shares", "basis")}
+    expected = {name: getattr(second.encoder, name).clone() for name in ("scale", "basis")}
     for buffer in expected:
         getattr(second.encoder, buffer).zero_()
     second.share(first)
@@ -351,11 +363,13 @@ def unusual(kind):
         "zero weights",
     ],
 )
-@pytest.mark.parametrize("batch", [0, 8])
-def test_hops_train_on_unusual_graphs(name, kind, batch):
+@pytest.mark.parametrize(
+    "given", [{"train.batch": 0}, {"train.batch": 8}, {"train.batch": 8, "encoder.powers": "0,1,4", "encoder.steps": 3}]
+)
+def test_hops_train_on_unusual_graphs(name, kind, given):
     graph = unusual(kind)
     method = get_method(name)
-    given = {"encoder.kind": "hops", "train.batch": batch, "encoder.norm": "batch", "encoder.steps": 3}
+    given = {"encoder.kind": "hops", "encoder.norm": "batch"} | given
     values = resolve(method, graph, given=given, epochs=3).values
     built, outcome, z = training.train_and_embed(method, values, graph, device=CPU)
     assert outcome.status == "ok"

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from costa.graphs.synthetic import planted_partition
 from costa.nn import Adjacency, Hops
-from costa.nn.hops import ALIKE, DOUBT, propagate
+from costa.nn.hops import OWN, block_weights, propagate, side_by_side
 
 N, D, WIDTH = 40, 7, 5
 
@@ -16,20 +16,20 @@ def generator(seed=0):
 
 
 def make_blocks(n=N, hops=3, seed=0):
-    return [torch.randn(n, D, generator=generator(seed + 10 * place)) for place in range(hops + 1)]
+    return [torch.randn(n, D, generator=generator(seed + 10 * place)) for place in range(hops)]
 
 
 def make(columns=6, **values):
     return Hops(D, WIDTH, **{"powers": (1, 4), "steps": 2, "columns": columns, "generator": generator()} | values)
 
 
-def fitted(blocks, smoothness=ALIKE, **values):
+def fitted(blocks, **values):
     """An encoder whose every weight and buffer is other than it starts."""
     encoder = make(**values)
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator(5)))
-    encoder.fit(blocks, smoothness)
+    encoder.fit(blocks)
     encoder.settle(blocks)
     return encoder
 
@@ -38,9 +38,11 @@ def fitted(blocks, smoothness=ALIKE, **values):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("powers", [(1,), (1, 4), (4, 0, 2)])
-@pytest.mark.parametrize("steps", [0, 3])
+@pytest.mark.parametrize(
+    ("powers", "steps"), [((0,), 0), ((1,), 3), ((1, 4), 0), ((4, 0, 2), 0), ((4, 0, 2), 3), ((), 3)]
+)
 def test_hops_are_powers_of_the_adjacency_and_pagerank(weighted, powers, steps):
+    """Those that were asked for, in that order, and no other."""
     graph = planted_partition(30, 3, 4, seed=0)
     lower = torch.rand(30, 30, generator=generator(), dtype=torch.float64)
     weight = (lower + lower.T)[tuple(graph.edge_index)] if weighted else None
@@ -50,15 +52,10 @@ def test_hops_are_powers_of_the_adjacency_and_pagerank(weighted, powers, steps):
     degree = a.sum(1)
     a = a / (degree[:, None] * degree).sqrt()
 
-    x, *hops = propagate(
-        graph.x,
-        Adjacency(graph.edge_index, 30, None if weight is None else weight.float()).normalized(),
-        powers,
-        steps,
-        0.2,
-    )
-    assert x is graph.x
-    dense = x.double()
+    adjacency = Adjacency(graph.edge_index, 30, None if weight is None else weight.float()).normalized()
+    hops = propagate(graph.x, adjacency, powers, steps, 0.2)
+    assert [power for power, hop in zip(powers, hops, strict=False) if hop is graph.x] == [0] * (0 in powers)
+    dense = graph.x.double()
     expected = [torch.linalg.matrix_power(a, power) @ dense for power in powers]
     if steps:
         walk = dense
@@ -70,13 +67,45 @@ def test_hops_are_powers_of_the_adjacency_and_pagerank(weighted, powers, steps):
         torch.testing.assert_close(ours.double(), twin, rtol=1e-4, atol=1e-5)
 
 
+# --- the weights of the hops ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("powers", "steps", "ratios"),
+    [
+        ((0,), 0, [1.0]),
+        ((), 3, [1.0]),
+        ((4,), 3, [1.0, 1.0]),
+        ((1, 2, 4), 0, [1.0, 1.0, 1.0]),
+        ((0, 1), 0, [OWN, 1.0]),
+        ((4, 0), 10, [1.0, OWN, 1.0]),
+    ],
+)
+def test_weights_are_equal_but_that_of_the_features_and_their_squares_sum_to_one(powers, steps, ratios):
+    ratios = torch.tensor(ratios, dtype=torch.float64)
+    weights = block_weights(powers, steps)
+    torch.testing.assert_close(weights.double(), ratios / ratios.square().sum().sqrt(), rtol=1e-6, atol=0)
+    assert torch.equal(make(powers=powers, steps=steps).weights, weights)
+
+
+def test_side_by_side_are_unit_rows_times_their_weights():
+    blocks = make_blocks()
+    blocks[1][5] = 0  # which stays zero
+    weights = torch.tensor([0.5, 1.0, 2.0])
+    expected = []
+    for v, block in zip(weights.double(), blocks, strict=True):
+        length = block.double().square().sum(1, keepdim=True).sqrt()
+        expected.append(v * block.double() / length.where(length > 0, 1))
+    torch.testing.assert_close(side_by_side(blocks, weights).double(), torch.cat(expected, 1), rtol=1e-5, atol=1e-6)
+
+
 # --- the codes ------------------------------------------------------------------------------------------------
 
 
 def plain_codes(encoder, blocks, mask=None, training=True):
     """C_b = σ(norm(s_b B_b W_b + b)) in float64, with PReLU and BatchNorm written out."""
     codes = []
-    for layer, block, scale in zip(encoder.layers, blocks[1:], encoder.scale.double(), strict=True):
+    for layer, block, scale in zip(encoder.layers, blocks, encoder.scale.double(), strict=True):
         block = block.double() * scale * (1 if mask is None else mask.double())
         h = block @ layer.weight.double() + layer.bias.double()
         if layer.norm is not None:
@@ -134,7 +163,7 @@ def test_linear_layers_have_neither_activation_nor_norm():
     encoder = fitted(blocks, linear=True)
     expected = [
         scale * block @ layer.weight + layer.bias
-        for layer, block, scale in zip(encoder.layers, blocks[1:], encoder.scale, strict=True)
+        for layer, block, scale in zip(encoder.layers, blocks, encoder.scale, strict=True)
     ]
     torch.testing.assert_close(encoder(blocks), torch.cat(expected, 1), rtol=1e-4, atol=1e-5)
 
@@ -144,29 +173,36 @@ def test_linear_layers_have_neither_activation_nor_norm():
 
 def test_every_hop_is_scaled_to_a_deviation_of_one():
     blocks = make_blocks()
-    blocks[2] *= 100
-    blocks[3] = torch.full((N, D), 3.0)  # it has none
+    blocks[1] *= 100
+    blocks[2] = torch.full((N, D), 3.0)  # it has none
     encoder = make()
-    encoder.fit(blocks, ALIKE)
-    expected = [1 / block.double().std(correction=0) for block in blocks[1:3]]
+    encoder.fit(blocks)
+    expected = [1 / block.double().std(correction=0) for block in blocks[:2]]
     torch.testing.assert_close(encoder.scale.double(), torch.tensor([*expected, 1.0]), rtol=1e-5, atol=0)
 
 
-def test_shares_depend_on_whether_edges_join_what_is_alike():
-    blocks, encoder = make_blocks(), make()
-    encoder.fit(blocks, ALIKE)
-    torch.testing.assert_close(encoder.shares, torch.tensor([1.0, 0.5, 0.5, 0.5, 0.5]))
-    encoder.fit(blocks, ALIKE - 0.01)
-    torch.testing.assert_close(encoder.shares, torch.tensor([DOUBT, 1.0, 0.0, 0.0, 0.0]))
+def plain_side_by_side(encoder, blocks):
+    """(v_1·u(B_1), … v_m·u(B_m)) in float64."""
+    v = torch.tensor([OWN if power == 0 else 1.0 for power in encoder.powers] + [1.0] * (encoder.steps > 0))
+    v = v.double() / v.double().square().sum().sqrt()
+    return torch.cat([weight * F.normalize(block.double()) for weight, block in zip(v, blocks, strict=True)], 1)
 
 
-def test_v_are_the_leading_directions_of_the_hops_side_by_side():
-    blocks, encoder = make_blocks(), make(columns=4)
-    encoder.fit(blocks, ALIKE)
-    side_by_side = torch.cat([0.5 * F.normalize(block.double()) for block in blocks], 1)
-    exact = torch.linalg.svd(side_by_side).Vh[:4].T
+@pytest.mark.parametrize("powers", [(1, 4), (0, 1)])
+def test_v_are_the_leading_directions_of_the_hops_side_by_side(powers):
+    blocks, encoder = make_blocks(), make(columns=4, powers=powers)
+    encoder.fit(blocks)
+    exact = torch.linalg.svd(plain_side_by_side(encoder, blocks)).Vh[:4].T
     projection = encoder.basis.double() @ encoder.basis.double().T
     torch.testing.assert_close(projection, exact @ exact.T, rtol=0, atol=1e-2)
+
+
+def test_of_many_rows_v_is_fitted_to_some_evenly_spaced(monkeypatch):
+    blocks, whole, part = make_blocks(), make(columns=4), make(columns=4)
+    part.fit([block[::3] for block in blocks])
+    monkeypatch.setattr("costa.nn.hops.SAMPLE", 14)
+    whole.fit(blocks)
+    assert torch.equal(whole.basis, part.basis)
 
 
 def test_settling_gives_the_moments_of_all_rows():
@@ -174,20 +210,26 @@ def test_settling_gives_the_moments_of_all_rows():
     encoder = fitted(blocks)
     encoder([block[:10] for block in blocks])  # a step of training, which moves the running averages
     encoder.settle(blocks)
-    for layer, block, scale in zip(encoder.layers, blocks[1:], encoder.scale, strict=True):
+    for layer, block, scale in zip(encoder.layers, blocks, encoder.scale, strict=True):
         hidden = (scale * block).double() @ layer.weight.double() + layer.bias.double()
         torch.testing.assert_close(layer.norm.running_mean.double(), hidden.mean(0), rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(layer.norm.running_var.double(), hidden.var(0, correction=0), rtol=1e-4, atol=1e-5)
-    means = [code.mean(0) for code in plain_codes(encoder, blocks, training=False)]
-    torch.testing.assert_close(encoder.mean.double(), torch.stack(means), rtol=1e-4, atol=1e-5)
     assert encoder.training
+
+
+def test_without_batchnorm_there_is_nothing_to_settle():
+    blocks, encoder = make_blocks(), make(norm="none")
+    encoder.fit(blocks)
+    before = {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
+    encoder.settle(blocks)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in encoder.state_dict().items())
 
 
 def test_another_seed_takes_over_what_is_fitted_but_no_weight():
     blocks = make_blocks()
     one, other = fitted(blocks), make(generator=generator(1))
     other.take_over(one)
-    for name in ("scale", "shares", "basis"):
+    for name in ("scale", "basis"):
         assert torch.equal(getattr(other, name), getattr(one, name)), name
     assert not torch.equal(other.layers[0].weight, one.layers[0].weight)
 
@@ -197,25 +239,22 @@ def test_another_seed_takes_over_what_is_fitted_but_no_weight():
 
 def plain_vectors(encoder, blocks, weight):
     """z of the module's docstring, in float64."""
-    a, *v = encoder.shares.double()
-    m = len(encoder.layers)
+    v = block_weights(encoder.powers, encoder.steps).double()
     parts = [
-        a * F.normalize(code - mean.double()) / m**0.5 * (block != 0).any(1, keepdim=True)
-        for code, mean, block in zip(
-            plain_codes(encoder, blocks, training=False), encoder.mean, blocks[1:], strict=True
-        )
+        v_b * F.normalize(code) * (block != 0).any(1, keepdim=True)
+        for v_b, code, block in zip(v, plain_codes(encoder, blocks, training=False), blocks, strict=True)
     ]
-    hops = torch.cat([share * F.normalize(block.double()) for share, block in zip(v, blocks, strict=True)], 1)
-    return torch.cat([*parts, weight * hops @ encoder.basis.double()], 1)
+    return torch.cat([*parts, weight * plain_side_by_side(encoder, blocks) @ encoder.basis.double()], 1)
 
 
-@pytest.mark.parametrize("smoothness", [ALIKE, 0.0], ids=["alike", "by chance"])
+@pytest.mark.parametrize("powers", [(1, 4), (0, 4)], ids=["hops", "features beside them"])
+@pytest.mark.parametrize("norm", ["batch", "none"])
 @pytest.mark.parametrize("columns", [0, 6])
 @pytest.mark.parametrize("new", [False, True])
-def test_vectors_are_those_of_the_formula(smoothness, columns, new):
+def test_vectors_are_those_of_the_formula(powers, norm, columns, new):
     """On a new graph too, with what was fitted to the first."""
     blocks = make_blocks()
-    encoder = fitted(blocks, smoothness, columns=columns, weight=1.5)
+    encoder = fitted(blocks, powers=powers, norm=norm, columns=columns, weight=1.5)
     kept = {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
     given = make_blocks(n=17, seed=3) if new else blocks
     z = encoder.vectors(given)
@@ -226,12 +265,33 @@ def test_vectors_are_those_of_the_formula(smoothness, columns, new):
     assert not z.requires_grad
 
 
-def test_no_block_drowns_another():
-    """Where edges join what is alike, all codes together have length 1, and all columns together the weight."""
-    blocks = make_blocks()
-    encoder = fitted(blocks, columns=4 * D, weight=1.2)
+@pytest.mark.parametrize(("powers", "steps"), [((0,), 0), ((4,), 0), ((), 2)])
+def test_one_hop_alone_has_the_whole_weight(powers, steps):
+    [block] = blocks = make_blocks(hops=1)
+    encoder = fitted(blocks, powers=powers, steps=steps, columns=D)
     z = encoder.vectors(blocks)
-    torch.testing.assert_close(z[:, : 3 * WIDTH].norm(dim=1), torch.ones(N))
+    torch.testing.assert_close(z.double(), plain_vectors(encoder, blocks, 1.0).detach(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(z[:, :WIDTH].norm(dim=1), torch.ones(N))
+    # all of its directions are kept, so that V turns it and no more
+    columns, unit = z[:, WIDTH:], F.normalize(block)
+    torch.testing.assert_close(columns @ columns.T, unit @ unit.T, rtol=1e-4, atol=1e-4)
+
+
+def test_a_saved_encoder_gives_the_vectors_of_a_new_graph_again():
+    encoder, fresh = fitted(make_blocks()), make(generator=generator(1))
+    fresh.load_state_dict(encoder.state_dict())
+    new = make_blocks(n=17, seed=3)
+    assert torch.equal(fresh.vectors(new), encoder.vectors(new))
+
+
+@pytest.mark.parametrize("powers", [(1, 4), (0, 4)])
+def test_no_block_drowns_another(powers):
+    """Each code has the length of its weight, and all columns together that of theirs."""
+    blocks = make_blocks()
+    encoder = fitted(blocks, powers=powers, columns=3 * D, weight=1.2)
+    z = encoder.vectors(blocks)
+    codes = z[:, : 3 * WIDTH].reshape(N, 3, WIDTH)
+    torch.testing.assert_close(codes.norm(dim=2), block_weights(powers, 2).expand(N, 3))
     torch.testing.assert_close(z[:, 3 * WIDTH :].norm(dim=1), torch.full((N,), 1.2), rtol=1e-3, atol=0)
 
 
@@ -239,7 +299,7 @@ def test_a_node_without_anything_is_zero():
     blocks = make_blocks()
     for block in blocks:
         block[5] = 0
-    blocks[2][6] = 0  # one hop alone
+    blocks[1][6] = 0  # one hop alone
     z = fitted(blocks).vectors(blocks)
     assert (z[5] == 0).all()
     assert (z[6, WIDTH : 2 * WIDTH] == 0).all()
@@ -256,7 +316,7 @@ def test_rows_in_parts_are_the_rows_at_once(monkeypatch):
 
 def test_there_are_never_more_columns_than_hops_have():
     encoder = make(columns=1000)
-    assert encoder.vector_width == 3 * WIDTH + 4 * D
+    assert encoder.vector_width == 3 * WIDTH + 3 * D
     assert (make(columns=0).vector_width, encoder.out_features) == (3 * WIDTH, 3 * WIDTH)
 
 

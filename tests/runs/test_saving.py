@@ -26,7 +26,10 @@ def graph():
 
 KINDS = {
     "gcn": {"encoder.kind": "gcn", "augment.edge_rate": (0.2, 0.4)},
-    "hops": {"encoder.kind": "hops", "train.batch": 50, "features.rank": 8, "encoder.columns": 12},
+    "hops": {
+        **{"encoder.kind": "hops", "encoder.powers": "0,4", "encoder.norm": "batch", "encoder.columns": 12},
+        **{"train.batch": 50, "features.rank": 8},
+    },
 }
 
 

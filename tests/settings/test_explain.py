@@ -6,13 +6,13 @@ import torch
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.nn import SparseMatrix
-from costa.settings import merge
 from costa.settings.explain import explain, from_graph
 from costa.settings.presets import resolve
 
 METHOD = get_method("costa-sv")
 GCN = {"encoder.kind": "gcn"}
-SETTINGS = merge(METHOD.Settings, [("test", {"encoder.kind": "hops", "sketch.ratio": 0.9})])[0]
+HOPS = {"encoder.powers": "1,4", "encoder.width": 80}
+"""Nothing is left to choose of the encoder."""
 MEASURED = "features.scaling = standard: the features are measurements, each on its own scale"
 
 
@@ -41,7 +41,7 @@ def test_a_large_graph_limits_the_rows_of_the_sketch():
 def test_a_large_graph_needs_fewer_epochs():
     graph = planted_partition(50_000, 2, 1, degree=2, seed=0)
     epochs = "train.epochs = 20: the graph has 50,000 nodes, and the more there are, the fewer passes training needs"
-    assert explain(resolve(METHOD, graph), graph) == [MEASURED, epochs]
+    assert explain(resolve(METHOD, graph, given=HOPS), graph) == [MEASURED, epochs]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_large_graph_needs_fewer_epochs():
 )
 def test_with_hops_the_rows_are_those_of_a_batch(batch, rows):
     graph = planted_partition(20_000, 2, 1, degree=2, seed=0)
-    resolved = resolve(METHOD, graph, given={"train.batch": batch, "train.epochs": 3})
+    resolved = resolve(METHOD, graph, given=HOPS | {"train.batch": batch, "train.epochs": 3})
     assert explain(resolved, graph) == [MEASURED, *rows]
 
 

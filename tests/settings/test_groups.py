@@ -14,6 +14,16 @@ OUT_OF_RANGE = [
     (groups.Encoder, {"steps": -1}, "encoder.steps = -1 is out of range: at least 0."),
     (groups.Encoder, {"teleport": 1.0}, "encoder.teleport = 1.0 is out of range: above 0 and below 1."),
     (groups.Encoder, {"kind": "appnp"}, "encoder.steps = 0 is out of range: at least 1 if encoder.kind = 'appnp'"),
+    (
+        groups.Encoder,
+        {"powers": ()},
+        "encoder.powers = () is out of range: different powers of the adjacency from 0 to",
+    ),
+    (groups.Encoder, {"powers": ()}, "such as 1,4; none only if there are steps."),
+    (groups.Encoder, {"powers": (1, 1), "steps": 2}, "encoder.powers = (1, 1) is out of range: different powers"),
+    (groups.Encoder, {"powers": (0, 65)}, "encoder.powers = (0, 65) is out of range: different powers"),
+    (groups.Encoder, {"powers": (-1,)}, "encoder.powers = (-1,) is out of range: different powers"),
+    (groups.HopsAlone, {"powers": (), "steps": 0}, "encoder.powers = () is out of range: different powers"),
     (groups.StepsAlone, {"teleport": 0.0}, "encoder.teleport = 0.0 is out of range"),
     (groups.OneLayer, {"width": 0}, "encoder.width = 0 is out of range: at least 1."),
     (groups.EqualLayers, {"width": 0}, "encoder.width = 0 is out of range: at least 1."),
@@ -59,6 +69,9 @@ def test_a_value_out_of_range_is_refused_with_its_key(group, values, says):
 
 def test_the_ends_of_the_ranges_are_allowed():
     groups.Encoder(kind="appnp", width=1, layers=1, steps=1)
+    groups.Encoder(kind="hops", powers=(0, 64))
+    groups.Encoder(kind="hops", powers=(), steps=1)
+    groups.HopsAlone(powers=(), steps=1)
     groups.Sketch(ratio=100, density=1, noise_std=0)
     groups.Target(decay=0)
     groups.Target(decay=1)

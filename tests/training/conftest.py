@@ -24,12 +24,13 @@ def build(graph):
 
     def built(seed=0, name="costa-mv", graph=graph, **values):
         small = {"encoder.kind": "gcn", "encoder.width": 8, "head.width": 8, "features.rank": 0}
-        small |= {"augment.edge_rate": 0.2, "augment.mask_rate": 0.2, "augment.hop_rate": 0.4}
+        small |= {"augment.edge_rate": 0.2, "augment.mask_rate": 0.2, "augment.hop_rate": 0.4, "encoder.powers": (1, 4)}
         method = get_method(name)
         small = {key: value for key, value in small.items() if key in settings.flatten(method.Settings())}
         values = small | values
         base = load_base(name) if values.get("encoder.kind") != "hops" else {}
-        layers = [("base", base), ("graph", method.choose(graph)), ("test", values)]
+        given, _ = settings.merge(method.Settings, [("base", base), ("test", values)])
+        layers = [("base", base), ("graph", method.choose(graph, given)), ("test", values)]
         merged, _ = settings.merge(method.Settings, layers)
         return training.build(method, merged, graph, seed, CPU)
 

@@ -18,7 +18,12 @@ def prepared(method, graph):
 
 
 @pytest.mark.parametrize(
-    "values", [{}, {"encoder.norm": "batch", "encoder.activation": "prelu"}, {"encoder.kind": "hops"}]
+    "values",
+    [
+        {},
+        {"encoder.norm": "batch", "encoder.activation": "prelu"},
+        {"encoder.kind": "hops", "encoder.norm": "batch"},
+    ],
 )
 def test_what_is_saved_is_found_again(graph, build, tmp_path, values):
     method, steps = prepared(build(3, **values), graph)

@@ -15,13 +15,13 @@ VALUES = pytest.mark.parametrize(
         {},
         {"encoder.norm": "batch", "encoder.activation": "prelu"},
         {"sketch.fixed": True, "sketch.noise_std": 0.1},
-        {"encoder.kind": "hops"},
+        {"encoder.kind": "hops", "encoder.norm": "batch"},
         {"encoder.kind": "hops", "sketch.fixed": True},
     ],
 )
 BATCHES = settings.Train(epochs=4, weight_decay=1e-3, batch=15)
 """Four batches of 50 rows."""
-HOPS = {"encoder.kind": "hops"}
+HOPS = {"encoder.kind": "hops", "encoder.norm": "batch"}
 
 
 def ends(outcomes):

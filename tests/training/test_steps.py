@@ -29,7 +29,7 @@ CASES = {
     "batch norm": {"encoder.norm": "batch", "augment.edge_rate": 0.2},
     "prelu": {"encoder.activation": "prelu", "head.activation": "prelu", "augment.mask_rate": 0.2},
     "no head": {"head.width": 0},
-    "hops": {"encoder.kind": "hops", "augment.mask_rate": 0.3},
+    "hops": {"encoder.kind": "hops", "encoder.norm": "batch", "augment.mask_rate": 0.3},
     "written out": {"train.kernels": "plain"},
 }
 NOTHING_DROPPED = {"augment.edge_rate": 0.0, "augment.mask_rate": 0.0}

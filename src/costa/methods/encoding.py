@@ -22,9 +22,9 @@ from costa.augment.topology import (
 from costa.errors import InputError
 from costa.methods.base import GradientMethod, Method
 from costa.methods.building import Encoder
+from costa.methods.reach import choose_hops
 from costa.nn import Adjacency, Features, Hops, Preparation, SparseMatrix, sparse_if_faster
 from costa.nn.hops import propagate
-from costa.nn.smoothness import smoothness
 
 Rate = float | Tensor | None
 """The probability of dropping, one for all or one for each; None: nothing is dropped."""
@@ -70,7 +70,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class HopInputs:
-    """A graph as :class:`costa.nn.Hops` reads it: X and its hops, computed once; the edges are not needed again."""
+    """A graph as :class:`costa.nn.Hops` reads it: the hops of X, computed once; the edges are not needed again."""
 
     blocks: tuple[Tensor, ...]
 
@@ -133,6 +133,15 @@ class EncoderMethod(Method):
         self._shared: tuple[Data, AnyInputs, EncoderMethod] | None = None
 
     @classmethod
+    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+        """Of an encoder of hops also how far it looks (:mod:`costa.methods.reach`)."""
+        chosen, default = super().choose(graph, settings), cls.Settings()
+        settings = settings or default
+        if getattr(settings.encoder, "kind", "gcn") != "hops":
+            return chosen
+        return chosen | choose_hops(graph, chosen["features.scaling"], settings.encoder, default.encoder)
+
+    @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:
         """A one-layer encoder has no hidden width; teleport needs at least one step, and an activation needs a head.
 
@@ -188,8 +197,7 @@ class EncoderMethod(Method):
             inputs = self._read(graph)
             if isinstance(self.encoder, Hops):
                 assert isinstance(inputs, HopInputs)
-                weight = graph.get("edge_weight")
-                self.encoder.fit(inputs.blocks, smoothness(inputs.blocks[0], graph.edge_index, weight))
+                self.encoder.fit(inputs.blocks)
         self._prepared = graph, inputs
 
     def forget(self) -> None:
@@ -325,7 +333,7 @@ class Augmenting(EncoderMethod, GradientMethod):
             hop_rate = (self.augment.hop_rate * 2)[view]
             if mask_rate is not None:
                 mask = mask_attributes(inputs.blocks[0].shape[1], mask_rate, generator=self.generator)
-            kept = keep_hops(len(inputs.blocks) - 1, hop_rate, self.generator) if hop_rate else None
+            kept = keep_hops(len(inputs.blocks), hop_rate, self.generator) if hop_rate else None
             return View(mask, kept=kept, rows=rows)
         if edge_rate is not None and self.augment.edges == "drop":
             adjacency = inputs.layout.normalized(keep_mask(inputs.edge_ids, edge_rate, self.generator))

@@ -1,18 +1,17 @@
 """The encoder that needs the edges once: hops of X, computed before training, then one layer a hop.
 
-    Bₚ = Âᵖ X for the chosen powers p, and B_R = K steps of personalised PageRank from X    (Â is the normalised A + I)
-    C_b = σ(norm(B_b W_b))                              the code of a hop; H = [C_1 … C_m] is what training contrasts
+    B_p = Âᵖ X for the chosen powers p (B_0 = X), and B_R = K steps of personalised PageRank from X, with Â of A + I
+    C_b = σ(norm(B_b W_b))                          the code of a hop; H = [C_1 … C_m] is what training contrasts
 
 A vector holds the codes and, beside them, columns of the hops themselves, so that a classifier finds a node's own
 features, its neighbours' and its region's:
 
-    z = [a·c(C_1)/√m  …  a·c(C_m)/√m | w·(v_0·u(X), v_1·u(B_1), … v_m·u(B_m)) V]
+    z = [v_1·u(C_1) … v_m·u(C_m) | w·(v_1·u(B_1), … v_m·u(B_m)) V]
 
-u scales a row to length one, c subtracts the mean of the training graph's codes first, and V keeps the leading
-``columns`` directions. No block drowns another: v_b = 1/√(m + 1), and a = 1. Where edges join nodes at random, or
-unlike nodes (:mod:`costa.nn.smoothness`), the hops say little about a node, and its own features count instead:
-v_0 = 1, the other v are 0, and a is :data:`DOUBT`. Means, scales and V are fitted to the training graph and saved with
-the model. A zero row of a hop has a zero code.
+u scales a row to length one, and V keeps the leading ``columns`` directions. No block drowns another: Σ v² = 1, and all
+v are equal but that of X, which is :data:`OWN` of the others': a node's own features are the noisiest hop. Scales and V
+are fitted to the training graph and saved with the model. A zero row of a hop has a zero code. Which hops a graph calls
+for is decided by :mod:`costa.nn.held_out`.
 """
 
 from __future__ import annotations
@@ -27,10 +26,8 @@ from costa.nn.encoders import Layer, diffuse
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import SparseMatrix
 
-DOUBT = 0.25
-"""The weight of the codes where the edges do not join nodes that are alike."""
-ALIKE = 2.0
-"""The edges join nodes that are alike if their z is at least this: chance exceeds it once in forty graphs."""
+OWN = 0.3
+"""The weight of X beside other hops."""
 SAMPLE = 4096
 """The most rows, evenly spaced, that V is fitted to."""
 ROWS = 8192
@@ -38,11 +35,11 @@ ROWS = 8192
 
 
 def propagate(x: Tensor, adjacency: SparseMatrix, powers: Sequence[int], steps: int, teleport: float) -> list[Tensor]:
-    """X, then Âᵖ X for each power p, then X after K steps of personalised PageRank if K > 0.
+    """Âᵖ X for each power p (X itself for 0), then X after K steps of personalised PageRank if K > 0.
 
     >>> from costa.nn import Adjacency
     >>> pair = Adjacency(torch.tensor([[0, 1], [1, 0]]), num_nodes=2).normalized()
-    >>> x, once = propagate(torch.tensor([[1.], [0.]]), pair, (1,), 0, 0.1)
+    >>> x, once = propagate(torch.tensor([[1.], [0.]]), pair, (0, 1), 0, 0.1)
     >>> [round(value, 4) for value in once.flatten().tolist()]
     [0.5, 0.5]
     """
@@ -51,8 +48,23 @@ def propagate(x: Tensor, adjacency: SparseMatrix, powers: Sequence[int], steps: 
         hop = adjacency @ hop
         if power in powers:
             hops[power] = hop
-    blocks = [x, *(hops[power] for power in powers)]
+    blocks = [hops[power] for power in powers]
     return [*blocks, diffuse(x, adjacency, steps, teleport)] if steps else blocks
+
+
+def block_weights(powers: Sequence[int], steps: int, own: float = OWN) -> Tensor:
+    """v: equal weights but ``own`` for X, so that their squares sum to 1.
+
+    >>> block_weights((0,), 0), block_weights((1, 4), 10)
+    (tensor([1.]), tensor([0.5774, 0.5774, 0.5774]))
+    """
+    weights = torch.tensor([*(own if power == 0 else 1.0 for power in powers), *([1.0] if steps else [])])
+    return F.normalize(weights, dim=0)
+
+
+def side_by_side(blocks: Sequence[Tensor], weights: Tensor) -> Tensor:
+    """v_1·u(B_1), v_2·u(B_2), …"""
+    return torch.cat([v * F.normalize(block) for v, block in zip(weights, blocks, strict=True)], 1)
 
 
 class Hops(nn.Module):
@@ -67,15 +79,15 @@ class Hops(nn.Module):
         activation: ``relu``, ``elu``, ``prelu`` or ``rrelu``.
         norm: ``none``, or ``batch`` for BatchNorm before the activation.
         linear: Whether the layers have neither.
-        columns: Columns of X and its hops that join the vector; 0 leaves them out.
+        columns: Columns of the hops that join the vector; 0 leaves them out.
         weight: w, their weight.
         generator: Draws the initial weights; torch's global generator by default.
 
     >>> encoder = Hops(8, 4, powers=(1, 2), columns=6, generator=torch.Generator().manual_seed(0))
-    >>> blocks = [torch.randn(10, 8, generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
+    >>> blocks = [torch.randn(10, 8, generator=torch.Generator().manual_seed(seed)) for seed in range(2)]
     >>> encoder(blocks).shape
     torch.Size([10, 8])
-    >>> encoder.fit(blocks, smoothness=5.0)
+    >>> encoder.fit(blocks)
     >>> encoder.settle(blocks)
     >>> encoder.vectors(blocks).shape
     torch.Size([10, 14])
@@ -83,12 +95,8 @@ class Hops(nn.Module):
 
     scale: Tensor
     """1/standard deviation of each encoded hop."""
-    mean: Tensor
-    """Mean code of each hop, m × width."""
     basis: Tensor
     """V."""
-    shares: Tensor
-    """a, then v_0 … v_m."""
 
     def __init__(
         self,
@@ -107,22 +115,21 @@ class Hops(nn.Module):
     ) -> None:
         super().__init__()
         self.powers, self.steps, self.teleport, self.weight = tuple(powers), steps, teleport, weight
-        hops = len(self.powers) + (steps > 0)
+        self.weights = block_weights(powers, steps)
+        hops = len(self.weights)
         self.out_features = hops * width
         after = ("none", "none") if linear else (activation, norm)
         self.layers = nn.ModuleList(Layer(in_features, width, *after, generator) for _ in range(hops))
-        columns = min(columns, (hops + 1) * in_features)
+        columns = min(columns, hops * in_features)
         self.vector_width = self.out_features + columns
         self.register_buffer("scale", torch.ones(hops))
-        self.register_buffer("mean", torch.zeros(hops, width))
-        self.register_buffer("shares", torch.ones(hops + 2))
-        self.register_buffer("basis", torch.zeros((hops + 1) * in_features, columns))
+        self.register_buffer("basis", torch.zeros(hops * in_features, columns))
 
     def forward(self, blocks: Sequence[Tensor], mask: Tensor | None = None, kept: Tensor | None = None) -> Tensor:
         """H, the codes side by side.
 
         Args:
-            blocks: X and its hops from :func:`propagate`, or some of their rows.
+            blocks: The hops from :func:`propagate`, or some of their rows.
             mask: Multiplies the columns of every hop (0 hides one).
             kept: Multiplies each hop's code (0 leaves the hop out).
         """
@@ -135,48 +142,37 @@ class Hops(nn.Module):
         # scaling W in the place of the hop's rows is cheaper
         return [
             layer(block, None, scale if mask is None else scale * mask)
-            for block, layer, scale in zip(blocks[1:], self.layers, self._scales(blocks[0]), strict=True)
+            for block, layer, scale in zip(blocks, self.layers, self._scales(blocks[0]), strict=True)
         ]
 
     def _scales(self, like: Tensor) -> list[Tensor]:
         return list(self.scale[:, None].expand(-1, like.shape[1]))
 
     @torch.no_grad()
-    def fit(self, blocks: Sequence[Tensor], smoothness: float) -> None:
-        """Fit scales, shares and V to X and its hops, before training."""
-        hops = len(self.layers)
-        spread = torch.stack([block.std(correction=0) for block in blocks[1:]])
+    def fit(self, blocks: Sequence[Tensor]) -> None:
+        """Fit scales and V to the hops, before training."""
+        spread = torch.stack([block.std(correction=0) for block in blocks])
         self.scale.copy_(torch.where(spread > 0, 1 / spread, 1))
-        alike = smoothness >= ALIKE
-        self.shares.fill_((hops + 1) ** -0.5 if alike else 0.0)
-        self.shares[0] = 1.0 if alike else DOUBT
-        self.shares[1] = self.shares[1] if alike else 1.0
         if self.basis.shape[1]:
             some = slice(None, None, max(1, -(-len(blocks[0]) // SAMPLE)))
-            sample = self._side_by_side([block[some] for block in blocks])
+            sample = side_by_side([block[some] for block in blocks], self.weights)
             self.basis.copy_(right_singular_vectors(sample, self.basis.shape[1]))
 
     def take_over(self, other: Hops) -> None:
         """What another seed has fitted."""
-        for name in ("scale", "shares", "basis"):
+        for name in ("scale", "basis"):
             getattr(self, name).copy_(getattr(other, name))
 
     @torch.no_grad()
     def settle(self, blocks: Sequence[Tensor]) -> None:
-        """After training: BatchNorm's moments and the codes' means from all rows, unmasked."""
-        scales = self._scales(blocks[0])
-        for layer, block, scale in zip(self.layers, blocks[1:], scales, strict=True):
+        """After training: BatchNorm's moments from all rows, unmasked."""
+        for layer, block, scale in zip(self.layers, blocks, self._scales(blocks[0]), strict=True):
             assert isinstance(layer, Layer)
             if layer.norm is not None:
                 hidden = block @ (scale[:, None] * layer.weight) + layer.bias
                 variance, mean = torch.var_mean(hidden, dim=0, correction=0)
                 layer.norm.get_buffer("running_mean").copy_(mean)
                 layer.norm.get_buffer("running_var").copy_(variance)
-        training = self.training
-        self.eval()
-        for code, mean in zip(self._codes(blocks), self.mean, strict=True):
-            mean.copy_(code.mean(0))
-        self.train(training)
 
     @torch.no_grad()
     def vectors(self, blocks: Sequence[Tensor]) -> Tensor:
@@ -188,15 +184,10 @@ class Hops(nn.Module):
         return torch.cat(parts)
 
     def _vectors(self, blocks: Sequence[Tensor]) -> Tensor:
-        share = self.shares[0] * len(self.layers) ** -0.5
         codes = [
-            share * F.normalize(code - mean) * (block != 0).any(1, keepdim=True)
-            for code, mean, block in zip(self._codes(blocks), self.mean, blocks[1:], strict=True)
+            v * F.normalize(code) * (block != 0).any(1, keepdim=True)
+            for v, code, block in zip(self.weights, self._codes(blocks), blocks, strict=True)
         ]
         if not self.basis.shape[1]:
             return torch.cat(codes, 1)
-        return torch.cat([*codes, self.weight * (self._side_by_side(blocks) @ self.basis)], 1)
-
-    def _side_by_side(self, blocks: Sequence[Tensor]) -> Tensor:
-        """v_0·u(X), v_1·u(B_1), …"""
-        return torch.cat([v * F.normalize(block) for v, block in zip(self.shares[1:], blocks, strict=True)], 1)
+        return torch.cat([*codes, self.weight * (side_by_side(blocks, self.weights) @ self.basis)], 1)

@@ -16,6 +16,13 @@ SCALINGS = {
     "standard": "the features are measurements, each on its own scale",
 }
 
+REACHES = {
+    "own": "features that were held out are predicted best by a node's other features; its neighbours only mislead",
+    "far": "features that were held out are predicted as well without a node's own features and its neighbours'",
+    "ends": "features that were held out are predicted better without the average over one edge",
+    "all": "features that were held out are predicted best by a node's own features, its neighbours' and its region's",
+}
+
 
 def explain(resolved: Resolved, graph: Data) -> list[str]:
     """One line for each choice, with its reason; no choice uses labels.
@@ -51,6 +58,15 @@ def _why(key: str, values: Mapping[str, Any], graph: Data) -> str:
     value = values[key]
     if key == "features.scaling":
         return SCALINGS[value]
+    if key == "encoder.powers":
+        if graph.num_edges == 0:
+            return "there are no edges"
+        own, near = 0 in value, 1 in value
+        return REACHES["all" if own and near else "far" if not own else "ends" if values["encoder.steps"] else "own"]
+    if key == "encoder.steps":
+        return "the region's average is one of the hops" if value else "nothing comes along the edges"
+    if key == "encoder.width":
+        return "all codes and columns together make a vector of at most 512 numbers"
     if key == "features.rank":
         return f"all {graph.num_features:,} columns of {graph.num_nodes:,} nodes, filled in, would take too much memory"
     if key == "sketch.ratio":

@@ -56,8 +56,8 @@ class Encoder:
         _require(self.steps >= 0, "encoder.steps", self.steps, "at least 0")
         rule = "at least 1 if encoder.kind = 'appnp', whose layers see no edges"
         _require(self.kind != "appnp" or self.steps >= 1, "encoder.steps", self.steps, rule)
-        rule = "different powers of the adjacency from 0 to 64, such as 1,4"
-        distinct = len(set(self.powers)) == len(self.powers) >= 1
+        rule = "different powers of the adjacency from 0 to 64, such as 1,4; none only if there are steps"
+        distinct = len(set(self.powers)) == len(self.powers) >= (self.steps == 0)
         _require(distinct and all(0 <= power <= 64 for power in self.powers), "encoder.powers", self.powers, rule)
         _require(self.columns >= 0, "encoder.columns", self.columns, "at least 1, or 0 for the codes alone")
         _require(self.weight > 0, "encoder.weight", self.weight, "above 0")
@@ -90,7 +90,7 @@ class StepsAlone:
 class HopsAlone(StepsAlone):
     """The features after so many steps along the edges (Âᵖ X for each of the powers), and PageRank's."""
 
-    powers: tuple[int, ...] = (1, 2, 4)
+    powers: tuple[int, ...] = (0, 1, 2, 4)
 
     def __post_init__(self) -> None:
         Encoder(kind="hops", steps=self.steps, teleport=self.teleport, powers=self.powers)  # checks their ranges

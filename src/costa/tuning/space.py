@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HOPS: dict[str, tuple[Any, ...]] = {
     "features.rank": (0, 256, 512),
     "encoder.width": (64, 128, 256),
-    "encoder.powers": ("1", "1,2", "1,4", "1,2,4"),
+    "encoder.powers": ("0", "0,1,4", "0,4", "4", "1,4"),
     "encoder.steps": (0, 5, 10, 20),
     "encoder.columns": (0, 128, 256, 512),
 }

@@ -1,0 +1,77 @@
+"""How far an encoder of hops looks, chosen from a graph without labels.
+
+Four candidates are compared by how well they predict features that were held out (:mod:`costa.nn.held_out`):
+
+    own     X                       edges mislead: X alone predicts clearly better than all hops do
+    all     X, ÂX, Â⁴X, PageRank    nothing is left out unless that predicts better
+    ends    X, Â⁴X, PageRank        the neighbours by themselves say less than both ends
+    far     Â⁴X, PageRank           averages over many nodes have less noise: taken if they predict almost as well
+
+A vector that leaves out what a graph does not need serves a classifier of few labels better. The margins were set on
+the development graphs, by validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_geometric.data import Data
+
+from costa.nn import Adjacency, FeatureScaling
+from costa.nn.held_out import Candidate, held_out_scores
+
+STEPS = 10
+OWN: Candidate = ((0,), 0)
+ALL: Candidate = ((0, 1, 4), STEPS)
+ENDS: Candidate = ((0, 4), STEPS)
+FAR: Candidate = ((4,), STEPS)
+
+MISLED = 0.935
+"""Edges mislead if all hops predict less than this share of what X predicts,"""
+NOISE = 0.002
+"""and less by more than this R²."""
+ENOUGH = 0.96
+"""The far hops are enough if they predict this share of what they do beside X."""
+ALMOST = 0.98
+"""Neighbours stay if all hops predict this share of what both ends do."""
+
+COLUMNS = 512
+"""The columns of a vector: of the hops themselves, and of all codes."""
+
+
+def choose_reach(graph: Data, scaling: str, teleport: float) -> Candidate:
+    """Powers of Â and steps of PageRank; a node's own features if there are no edges."""
+    if graph.edge_index.numel() == 0:
+        return OWN
+    scale = FeatureScaling(scaling, graph.num_features)
+    x, weight = graph.x.float().cpu(), graph.get("edge_weight")
+    scale.fit(x)
+    adjacency = Adjacency(graph.edge_index.cpu(), graph.num_nodes, weight if weight is None else weight.cpu())
+    return reach(*held_out_scores(scale(x), adjacency.normalized(), (OWN, ALL, ENDS, FAR), teleport))
+
+
+def reach(own: float, everything: float, ends: float, far: float) -> Candidate:
+    """The candidate, from the R² of each; all hops if nothing can be predicted.
+
+    >>> reach(0.65, 0.53, 0.61, 0.36) == OWN, reach(0.54, 0.59, 0.60, 0.56) == ALL
+    (True, True)
+    >>> reach(0.39, 0.44, 0.45, 0.38) == ENDS, reach(0.01, 0.07, 0.07, 0.07) == FAR
+    (True, True)
+    """
+    if max(own, everything, ends, far) <= 0:
+        return ALL
+    if everything < own * MISLED and everything < own - NOISE:
+        return OWN
+    if far >= ENOUGH * max(everything, ends):
+        return FAR
+    return ALL if everything >= ALMOST * ends else ENDS
+
+
+def choose_hops(graph: Data, scaling: str, encoder: Any, default: Any) -> dict[str, Any]:
+    """The settings of an encoder of hops: its reach, unless that is set, and the width that makes 512 columns."""
+    powers, steps, chosen = encoder.powers, encoder.steps, dict[str, Any]()
+    if (powers, steps) == (default.powers, default.steps):
+        powers, steps = choose_reach(graph, scaling, encoder.teleport)
+        chosen = {"encoder.powers": powers, "encoder.steps": steps}
+    hops = len(powers) + (steps > 0)
+    return chosen | ({"encoder.width": (COLUMNS - encoder.columns) // hops} if encoder.columns < COLUMNS else {})

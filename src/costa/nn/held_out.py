@@ -1,0 +1,128 @@
+"""Which hops say what a node is like? Features that were held out answer, without a label.
+
+The columns of X are split in two halves at random. From one half S a candidate makes its vectors, the hops of X_S side
+by side (:func:`costa.nn.hops.side_by_side`); the targets Y are the leading directions of the other half. A ridge
+regression from few nodes R predicts Y for other nodes T,
+
+    Ŷ_T = K_TR (K_RR + λI)⁻¹ Y_R,  K = ZZᵀ + 1,     R² = 1 − min_λ ‖Y_T − Ŷ_T‖² / ‖Y_T‖²    (Y less its mean over R)
+
+averaged over splits. Labels are told by few nodes, too: hops that predict features well tell classes apart well.
+Where edges join unlike nodes, or nodes at random, a node's own columns predict its other columns best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from costa.nn.hops import block_weights, propagate, side_by_side
+from costa.nn.reduction import right_singular_vectors
+from costa.nn.sparse import Features, SparseMatrix, from_scipy, rows_of, scale_rows, to_scipy
+
+Candidate = tuple[tuple[int, ...], int]
+"""Powers of Â, and steps of PageRank, which all candidates that have any share."""
+
+PAGERANK = -1
+"""Stands for PageRank among the powers."""
+OWN = 0.5
+"""The weight of X beside other hops: more than in a vector, which makes the candidates differ more."""
+SPLITS = 2
+"""Each is used both ways round."""
+RANK = 128
+"""A half with more columns is reduced to so many."""
+TARGETS = 4
+"""Directions of the other half that are predicted: few, since labels are coarser than features."""
+KNOWN, TESTED = 600, 2000
+"""The most nodes to predict from, and to predict for."""
+ITERATIONS = 2
+"""Of the randomised SVD; a score needs no more."""
+PENALTIES = tuple(10.0**power for power in range(-3, 4))
+"""λ."""
+
+
+@torch.no_grad()
+def held_out_scores(
+    x: Features, adjacency: SparseMatrix, candidates: Sequence[Candidate], teleport: float = 0.1
+) -> list[float]:
+    """R² of each candidate; zeros if X has a single column or fewer than four nodes.
+
+    Args:
+        x: The scaled features, n × d.
+        adjacency: The normalised Â.
+        candidates: Powers and PageRank's steps.
+        teleport: α of PageRank.
+
+    >>> from costa.graphs.synthetic import planted_partition
+    >>> from costa.nn import Adjacency
+    >>> graph = planted_partition(400, 3, 16, degree=8, homophily=0.9, seed=0)
+    >>> adjacency = Adjacency(graph.edge_index, 400).normalized()
+    >>> own, far = held_out_scores(graph.x, adjacency, [((0,), 0), ((4,), 10)])
+    >>> own < far
+    True
+    """
+    n, d = x.shape
+    scores = torch.zeros(len(candidates), dtype=torch.float64)
+    if d < 2 or n < 4:
+        return scores.tolist()
+    generator = torch.Generator().manual_seed(0)
+    powers = sorted({power for each, _ in candidates for power in each})
+    steps = max(steps for _, steps in candidates)
+    for _ in range(SPLITS):
+        halves = torch.randperm(d, generator=generator).tensor_split(2)
+        known, tested = torch.randperm(n, generator=generator).split([min(KNOWN, n // 2), n - min(KNOWN, n // 2)])
+        for one, other in (halves, halves[::-1]):
+            y = _targets(_columns(x, other))
+            part = _reduced(_columns(x, one))
+            hops = dict(zip([*powers, PAGERANK], propagate(part, adjacency, powers, steps, teleport), strict=False))
+            for number, (own_powers, own_steps) in enumerate(candidates):
+                blocks = [hops[power] for power in own_powers] + [hops[PAGERANK]] * (own_steps > 0)
+                z = side_by_side(blocks, block_weights(own_powers, own_steps, OWN))
+                scores[number] += _r_squared(z, y, known, tested[:TESTED])
+    return (scores / (2 * SPLITS)).tolist()
+
+
+def _columns(x: Features, chosen: Tensor) -> Features:
+    if isinstance(x, Tensor):
+        return x[:, chosen]
+    shift = None if x.shift is None else x.shift[chosen]
+    return SparseMatrix.from_csr(from_scipy(to_scipy(x.a)[:, chosen.numpy()]), shift)
+
+
+def _reduced(x: Features) -> Tensor:
+    if x.shape[1] > RANK:
+        return x @ right_singular_vectors(x, RANK, ITERATIONS)
+    return x if isinstance(x, Tensor) else x.to_dense()
+
+
+def _targets(x: Features) -> Tensor:
+    """The leading directions of rows of length one, less their mean."""
+    if isinstance(x, Tensor) or x.shift is not None:
+        rows = F.normalize(x if isinstance(x, Tensor) else x.to_dense())
+        centred: Features = rows - rows.mean(0)
+    else:
+        n, d = x.shape
+        length = torch.zeros(n).index_add_(0, rows_of(x.a), x.a.values().square()).sqrt()
+        unit = scale_rows(x.a, 1 / length.clamp(min=torch.finfo(length.dtype).tiny))
+        centred = SparseMatrix.from_csr(unit, torch.bincount(unit.col_indices(), unit.values(), d).to(unit) / n)
+    return centred @ right_singular_vectors(centred, TARGETS, ITERATIONS)
+
+
+def _r_squared(z: Tensor, y: Tensor, known: Tensor, tested: Tensor) -> float:
+    """R² of the ridge regression with the best of the penalties."""
+    z, y = z.double(), y.double()
+    mean = y[known].mean(0)
+    truth = y[tested] - mean
+    values, vectors = torch.linalg.eigh(z[known] @ z[known].T + 1)
+    weights = vectors.T @ (y[known] - mean)
+    against = (z[tested] @ z[known].T + 1) @ vectors
+    total = float(truth.square().sum())
+    if total == 0:
+        return 0.0
+    errors = [
+        float((truth - against @ (weights / (values.clamp(min=0) + penalty)[:, None])).square().sum())
+        for penalty in PENALTIES
+    ]
+    return 1 - min(errors) / total
