@@ -176,18 +176,22 @@ def graph_called(name: str) -> Data:
     return load_graph(name)
 
 
-def embed(
-    contestant: str, graph: Data, seed: int, device: torch.device, given: Mapping[str, Any] | None = None
-) -> tuple[torch.Tensor, str, float]:
-    """The vectors, how training ended, and the seconds of both; ``given`` are settings of trained methods."""
+def embedder(
+    contestant: str, graph: Data, device: torch.device, given: Mapping[str, Any] | None = None
+) -> Callable[[int], tuple[torch.Tensor, str, float]]:
+    """Of a seed: the vectors, how training ended, and the seconds of both; ``given`` are settings of trained methods."""
     name, fixed = CONTESTANTS[contestant]
     method = get_method(name)
     trained = hasattr(method.Settings(), "train")
     resolved = resolve(method, graph, given={**fixed, **(given or {})} if trained else {})
     where = device if trained else torch.device("cpu")
-    began = time.perf_counter()
-    _, outcome, z = training.train_and_embed(method, resolved.values, graph, seed=seed, device=where)
-    return z.float(), outcome.status, time.perf_counter() - began
+
+    def embed(seed: int) -> tuple[torch.Tensor, str, float]:
+        began = time.perf_counter()
+        _, outcome, z = training.train_and_embed(method, resolved.values, graph, seed=seed, device=where)
+        return z.float(), outcome.status, time.perf_counter() - began
+
+    return embed
 
 
 def run(name: str, contestants: Iterable[str], seeds: Sequence[int], device: torch.device, store: Path = STORE) -> None:
@@ -196,8 +200,9 @@ def run(name: str, contestants: Iterable[str], seeds: Sequence[int], device: tor
     store.mkdir(parents=True, exist_ok=True)
     for contestant in contestants:
         random = get_method(CONTESTANTS[contestant][0]).random
+        embed = embedder(contestant, graph, device)
         for seed in seeds if random else [0]:
-            z, status, seconds = embed(contestant, graph, seed, device)
+            z, status, seconds = embed(seed)
             scores = {}
             for label, protocol in PROTOCOLS.items():
                 if label == "10%" or graph.num_nodes >= FEW:
@@ -398,10 +403,11 @@ def _print_validation(
 ) -> None:
     graph = graph_called(name)
     for contestant in contestants:
+        embed = embedder(contestant, graph, device, given)
         for label, protocol in PROTOCOLS.items():
             scores: list[float] = []
             for seed in range(1000, 1000 + seeds):
-                z, _, _ = embed(contestant, graph, seed, device, given)
+                z, _, _ = embed(seed)
                 result = linear_probe(z, graph.y, protocol, first_split=1000, device=device)
                 scores += result.validation.per_split if result.validation else []
             print(f"{name:22} {contestant:16} {label:>4} {100 * statistics.mean(scores):.1f}", flush=True)

@@ -73,5 +73,5 @@ def choose_hops(graph: Data, scaling: str, encoder: Any, default: Any) -> dict[s
     if (powers, steps) == (default.powers, default.steps):
         powers, steps = choose_reach(graph, scaling, encoder.teleport)
         chosen = {"encoder.powers": powers, "encoder.steps": steps}
-    hops = len(powers) + (steps > 0)
-    return chosen | ({"encoder.width": (COLUMNS - encoder.columns) // hops} if encoder.columns < COLUMNS else {})
+    room = COLUMNS - encoder.columns
+    return chosen | ({"encoder.width": max(1, room // (len(powers) + (steps > 0)))} if room > 0 else {})
