@@ -179,7 +179,7 @@ def graph_called(name: str) -> Data:
 def embedder(
     contestant: str, graph: Data, device: torch.device, given: Mapping[str, Any] | None = None
 ) -> Callable[[int], tuple[torch.Tensor, str, float]]:
-    """Of a seed: the vectors, how training ended, and the seconds of both; ``given`` are settings of trained methods."""
+    """Of a seed: vectors, how training ended, and seconds of both; ``given`` are settings of trained methods."""
     name, fixed = CONTESTANTS[contestant]
     method = get_method(name)
     trained = hasattr(method.Settings(), "train")
