@@ -194,8 +194,19 @@ def embedder(
     return embed
 
 
-def run(name: str, contestants: Iterable[str], seeds: Sequence[int], device: torch.device, store: Path = STORE) -> None:
-    """Train, probe and store each contestant with each seed on one graph; a method without randomness has one seed."""
+def run(
+    name: str,
+    contestants: Iterable[str],
+    seeds: Sequence[int],
+    device: torch.device,
+    store: Path = STORE,
+    *,
+    probe: bool = True,
+) -> None:
+    """Train, probe and store each contestant with each seed on one graph; a method without randomness has one seed.
+
+    Without ``probe`` a line only says how training ended.
+    """
     graph = graph_called(name)
     store.mkdir(parents=True, exist_ok=True)
     for contestant in contestants:
@@ -205,7 +216,7 @@ def run(name: str, contestants: Iterable[str], seeds: Sequence[int], device: tor
             z, status, seconds = embed(seed)
             scores = {}
             for label, protocol in PROTOCOLS.items():
-                if label == "10%" or graph.num_nodes >= FEW:
+                if probe and (label == "10%" or graph.num_nodes >= FEW):
                     result = linear_probe(z, graph.y, protocol, repeats=SPLITS, device=device)
                     scores[label] = {
                         "accuracy": result.accuracy.per_split,
@@ -383,6 +394,8 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="*", default=[*BENCHMARKS, *REAL, *MADE])
     parser.add_argument("--methods", nargs="*", default=list(CONTESTANTS))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--no-probe", action="store_true", help="only train, to see how training ends")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--development", action="store_true")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE")
@@ -395,7 +408,8 @@ def main() -> None:
         if options.development:
             _print_validation(name, options.methods, options.seeds, device, parse_assignments(options.set))
         else:
-            run(name, options.methods, range(options.seeds), device)
+            seeds = range(options.first_seed, options.first_seed + options.seeds)
+            run(name, options.methods, seeds, device, probe=not options.no_probe)
 
 
 def _print_validation(
