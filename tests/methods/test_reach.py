@@ -64,7 +64,9 @@ LESS, MORE = 0.999, 1.001
         # the neighbours stay, or not
         (0.1, 0.5 * ALMOST * MORE, 0.5, 0.1, ALL),
         (0.1, 0.5 * ALMOST * LESS, 0.5, 0.1, ENDS),
-        (0.0, 0.0, 0.0, 0.0, FAR),
+        # nothing can be predicted
+        (0.0, 0.0, 0.0, 0.0, ALL),
+        (-0.01, -0.02, -0.01, -0.005, ALL),
     ],
 )
 def test_what_is_chosen_for_which_scores(own, everything, ends, far, chosen, monkeypatch):
@@ -98,10 +100,10 @@ def test_where_features_say_nothing_of_each_other_something_is_chosen_too(seed):
 
 
 @pytest.mark.parametrize(("n", "features"), [(2, 6), (3, 6), (50, 1)])
-def test_where_nothing_can_be_said_the_edges_are_trusted(n, features):
+def test_where_nothing_can_be_said_no_hop_is_left_out(n, features):
     graph = planted_partition(n, 1, features, degree=1, homophily=1.0, seed=0)
     graph.edge_index = torch.tensor([[0, 1], [1, 0]])
-    assert choose_reach(graph, "standard", 0.1) == FAR
+    assert choose_reach(graph, "standard", 0.1) == ALL
 
 
 def test_weights_of_edges_count():

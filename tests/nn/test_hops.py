@@ -88,6 +88,10 @@ def test_weights_are_equal_but_that_of_the_features_and_their_squares_sum_to_one
     assert torch.equal(make(powers=powers, steps=steps).weights, weights)
 
 
+def test_the_weight_of_the_features_may_be_another():
+    torch.testing.assert_close(block_weights((1, 0), 0, own=0.75), torch.tensor([0.8, 0.6]))
+
+
 def test_side_by_side_are_unit_rows_times_their_weights():
     blocks = make_blocks()
     blocks[1][5] = 0  # which stays zero

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from costa.graphs.synthetic import planted_partition
-from costa.methods import get_method
+from costa.methods import get_method, reach
+from costa.methods.costa import ROW_VISITS
 from costa.nn import SparseMatrix
-from costa.settings.explain import explain, from_graph
+from costa.settings.explain import REACHES, explain, from_graph
 from costa.settings.presets import resolve
 
 METHOD = get_method("costa-sv")
@@ -40,8 +41,10 @@ def test_a_large_graph_limits_the_rows_of_the_sketch():
 
 def test_a_large_graph_needs_fewer_epochs():
     graph = planted_partition(50_000, 2, 1, degree=2, seed=0)
-    epochs = "train.epochs = 20: the graph has 50,000 nodes, and the more there are, the fewer passes training needs"
-    assert explain(resolve(METHOD, graph, given=HOPS), graph) == [MEASURED, epochs]
+    epochs = (
+        f"train.epochs = {ROW_VISITS // 50_000}: the graph has 50,000 nodes, and the more there are, the fewer passes"
+    )
+    assert explain(resolve(METHOD, graph, given=HOPS), graph) == [MEASURED, f"{epochs} training needs"]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,26 @@ def test_with_hops_the_rows_are_those_of_a_batch(batch, rows):
     graph = planted_partition(20_000, 2, 1, degree=2, seed=0)
     resolved = resolve(METHOD, graph, given=HOPS | {"train.batch": batch, "train.epochs": 3})
     assert explain(resolved, graph) == [MEASURED, *rows]
+
+
+@pytest.mark.parametrize("name", REACHES)
+def test_how_far_hops_look_is_explained(name, monkeypatch):
+    chosen = getattr(reach, name.upper())
+    monkeypatch.setattr("costa.methods.reach.choose_reach", lambda *given: chosen)
+    graph = planted_partition(40, 2, 4, degree=4, seed=0)
+    values = " and ".join(map(str, chosen[0]))
+    lines = explain(resolve(METHOD, graph), graph)
+    assert f"encoder.powers = {values}: {REACHES[name]}" in lines
+    steps = "the region's average is one of the hops" if chosen[1] else "nothing comes along the edges"
+    assert f"encoder.steps = {chosen[1]}: {steps}" in lines
+    width = (reach.COLUMNS - METHOD.Settings().encoder.columns) // (len(chosen[0]) + (chosen[1] > 0))
+    why = f"all codes and columns together make a vector of at most {reach.COLUMNS} numbers"
+    assert f"encoder.width = {width}: {why}" in lines
+
+
+def test_without_edges_there_is_no_more_to_explain():
+    graph = planted_partition(40, 2, 4, degree=0, seed=0)
+    assert "encoder.powers = 0: there are no edges" in explain(resolve(METHOD, graph), graph)
 
 
 def test_what_the_user_sets_is_not_explained():
