@@ -57,6 +57,11 @@ class Resolved:
     note: str | None = None
 
     @property
+    def from_preset(self) -> bool:
+        """Whether a preset decided any value."""
+        return any(origin.startswith("preset ") for origin in self.origins.values())
+
+    @property
     def set_by_hand(self) -> list[str]:
         """The settings in ``FROM_GRAPH`` that a preset, a file or the user decided; ``set`` in the result store."""
         return [key for key in FROM_GRAPH if self.origins.get(key, "default") not in ("default", "graph")]
