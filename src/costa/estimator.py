@@ -68,7 +68,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     >>> from costa import COSTA, load_graph
     >>> graph = load_graph("digits")
     >>> COSTA(views=1, epochs=2).fit_transform(graph).shape
-    (1797, 496)
+    (1797, 384)
     """
 
     _about: saving.About
