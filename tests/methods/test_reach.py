@@ -129,12 +129,12 @@ def test_csr_features_choose_what_dense_ones_do(scaling):
 @pytest.mark.parametrize("make", [alike, unlike])
 def test_labels_play_no_part(make):
     graph = make()
-    chosen = choose_hops(graph, "standard", DEFAULT, DEFAULT)
+    chosen = choose_hops(graph, "standard", DEFAULT)
     other, without = graph.clone(), graph.clone()
     other.y = graph.y.flip(0)
     del without.y
-    assert choose_hops(other, "standard", DEFAULT, DEFAULT) == chosen
-    assert choose_hops(without, "standard", DEFAULT, DEFAULT) == chosen
+    assert choose_hops(other, "standard", DEFAULT) == chosen
+    assert choose_hops(without, "standard", DEFAULT) == chosen
 
 
 # --- the settings ---------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_labels_play_no_part(make):
 @pytest.mark.parametrize("make", [alike, unlike])
 def test_the_codes_have_the_columns_that_the_hops_leave(make, columns):
     graph, encoder = make(), replace(DEFAULT, columns=columns)
-    chosen = choose_hops(graph, "standard", encoder, DEFAULT)
+    chosen = choose_hops(graph, "standard", encoder)
     powers, steps, width = (chosen[f"encoder.{key}"] for key in ("powers", "steps", "width"))
     assert (powers, steps) == choose_reach(graph, "standard", encoder.teleport)
     hops = number_of_hops(powers, steps)
@@ -164,7 +164,7 @@ def test_every_reach_has_room_for_a_code(monkeypatch):
 @pytest.mark.parametrize("columns", [COLUMNS, COLUMNS + 1])
 def test_as_many_columns_as_a_vector_has_leave_the_width_alone(columns):
     encoder = replace(DEFAULT, columns=columns)
-    assert "encoder.width" not in choose_hops(alike(), "standard", encoder, DEFAULT)
+    assert "encoder.width" not in choose_hops(alike(), "standard", encoder)
     given = {"encoder.columns": columns, "encoder.powers": "1,2"}
     assert resolve(METHOD, alike(), given=given).values.encoder.width == DEFAULT.width
 
@@ -176,6 +176,10 @@ def test_as_many_columns_as_a_vector_has_leave_the_width_alone(columns):
         ({"encoder.steps": 3}, (DEFAULT.powers, 3)),
         ({"encoder.powers": "1", "encoder.steps": 0}, ((1,), 0)),
         ({"encoder.powers": "0,1,2,3,5", "encoder.steps": 2}, ((0, 1, 2, 3, 5), 2)),
+        # what is given counts as given if it equals the default, too
+        ({"encoder.powers": "4"}, FAR),
+        ({"encoder.steps": 10}, FAR),
+        ({"encoder.powers": "4", "encoder.steps": 10}, FAR),
     ],
 )
 @pytest.mark.parametrize("make", [alike, unlike])
@@ -193,10 +197,28 @@ def test_the_users_reach_needs_no_scores(monkeypatch):
         raise AssertionError("nothing is left to choose")
 
     monkeypatch.setattr("costa.methods.reach.held_out_scores", held_out_scores)
-    assert choose_hops(alike(), "standard", replace(DEFAULT, powers=(1,)), DEFAULT).keys() == {"encoder.width"}
+    given = {"encoder.powers"}
+    assert choose_hops(alike(), "standard", replace(DEFAULT, powers=(1,)), given).keys() == {"encoder.width"}
 
 
 def test_the_users_width_wins():
     chosen = choose_reach(unlike(), "standard", DEFAULT.teleport)
     encoder = resolve(METHOD, unlike(), given={"encoder.width": 20}).values.encoder
     assert (encoder.powers, encoder.steps, encoder.width) == (*chosen, 20)
+
+
+def test_the_users_scaling_is_the_one_that_is_compared(monkeypatch):
+    scalings = []
+    monkeypatch.setattr(
+        "costa.methods.reach.choose_reach", lambda graph, scaling, teleport: scalings.append(scaling) or ALL
+    )
+    resolve(METHOD, alike(), given={"features.scaling": "none"})
+    resolve(METHOD, alike())
+    assert scalings == ["none", "standard"]
+
+
+def test_a_preset_leaves_nothing_to_choose(monkeypatch):
+    monkeypatch.setattr("costa.methods.reach.held_out_scores", None)
+    graph = alike()
+    graph.name = "digits"
+    assert resolve(METHOD, graph, preset="tuned").values.encoder.kind != "hops"

@@ -5,7 +5,7 @@ A method without gradients implements ``fit(graph)`` instead of ``loss``. Method
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar
 
 import torch
@@ -43,10 +43,11 @@ class Method(nn.Module):
         raise NotImplementedError
 
     @classmethod
-    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+    def choose(cls, graph: Data, settings: Any = None, given: Collection[str] = ()) -> dict[str, Any]:
         """Settings chosen from the graph, without labels; they override defaults, presets and users override them.
 
-        ``settings`` are all settings without that choice; the defaults if None.
+        ``settings`` are all settings without that choice, the defaults if None; ``given`` are the keys that a preset or
+        the user decides.
         """
         return {"features.scaling": choose_scaling(graph.x)}
 

@@ -6,6 +6,7 @@ alike, averaging the features over them is another, without any weights.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -84,7 +85,7 @@ class Raw(Method):
         Preparation(self.scaling, self.reduction).fit(graph.x)
 
     @classmethod
-    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+    def choose(cls, graph: Data, settings: Any = None, given: Collection[str] = ()) -> dict[str, Any]:
         """Also reduce a sparse X that would be too large once it is filled in; a dense one is in memory already."""
         chosen = super().choose(graph)
         large = is_csr(graph.x) and 4 * graph.x.numel() > FULL

@@ -11,6 +11,7 @@ KDD 2022.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -115,12 +116,12 @@ class Costa(Augmenting):
         return cls(encoder, head, sketch, preparation, settings.augment, settings.loss, plain=plain)
 
     @classmethod
-    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+    def choose(cls, graph: Data, settings: Any = None, given: Collection[str] = ()) -> dict[str, Any]:
         """At most :data:`MOST_ROWS` rows for the sketch, in addition to what every method chooses.
 
         With hops, at most as many epochs as make about :data:`ROW_VISITS` visits to rows, but at least two.
         """
-        settings, chosen = settings or cls.Settings(), super().choose(graph, settings)
+        settings, chosen = settings or cls.Settings(), super().choose(graph, settings, given)
         rows = graph.num_nodes
         if settings.encoder.kind == "hops":
             enough = max(2, round(ROW_VISITS / rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -133,13 +134,15 @@ class EncoderMethod(Method):
         self._shared: tuple[Data, AnyInputs, EncoderMethod] | None = None
 
     @classmethod
-    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+    def choose(cls, graph: Data, settings: Any = None, given: Collection[str] = ()) -> dict[str, Any]:
         """Of an encoder of hops also how far it looks (:mod:`costa.methods.reach`)."""
-        chosen, default = super().choose(graph, settings), cls.Settings()
-        settings = settings or default
+        chosen, settings = super().choose(graph, settings, given), settings or cls.Settings()
         if getattr(settings.encoder, "kind", "gcn") != "hops":
             return chosen
-        return chosen | choose_hops(graph, chosen["features.scaling"], settings.encoder, default.encoder)
+        scaling = settings.features.scaling
+        return chosen | choose_hops(
+            graph, chosen["features.scaling"] if scaling == "auto" else scaling, settings.encoder, given
+        )
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:

@@ -13,6 +13,7 @@ the development graphs, by validation.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from torch_geometric.data import Data
@@ -67,10 +68,10 @@ def reach(own: float, everything: float, ends: float, far: float) -> Candidate:
     return ALL if everything >= ALMOST * ends else ENDS
 
 
-def choose_hops(graph: Data, scaling: str, encoder: Any, default: Any) -> dict[str, Any]:
-    """The settings of an encoder of hops: its reach, unless that is set, and the width that makes 512 columns."""
+def choose_hops(graph: Data, scaling: str, encoder: Any, given: Collection[str] = ()) -> dict[str, Any]:
+    """The settings of an encoder of hops: its reach, unless that is given, and the width that makes 512 columns."""
     powers, steps, chosen = encoder.powers, encoder.steps, dict[str, Any]()
-    if (powers, steps) == (default.powers, default.steps):
+    if not {"encoder.powers", "encoder.steps"} & set(given):
         powers, steps = choose_reach(graph, scaling, encoder.teleport)
         chosen = {"encoder.powers": powers, "encoder.steps": steps}
     room = COLUMNS - encoder.columns

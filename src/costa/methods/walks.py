@@ -20,7 +20,7 @@ would not give the same vectors. A node without edges has the zero vector.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -91,7 +91,7 @@ class DeepWalk(Method):
         return cls(settings.walks, _draw_seed(generator))
 
     @classmethod
-    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+    def choose(cls, graph: Data, settings: Any = None, given: Collection[str] = ()) -> dict[str, Any]:
         """Nothing: features are not used."""
         return {}
 
@@ -157,7 +157,7 @@ class DeepWalkX(DeepWalk):
         return cls(settings.walks, _draw_seed(generator), build_features(settings.features, in_features))
 
     @classmethod
-    def choose(cls, graph: Data, settings: Any = None) -> dict[str, Any]:
+    def choose(cls, graph: Data, settings: Any = None, given: Collection[str] = ()) -> dict[str, Any]:
         """The feature scaling, as for every method that reads features."""
         return Method.choose(graph, settings)
 

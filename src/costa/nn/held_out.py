@@ -72,15 +72,18 @@ def held_out_scores(
     steps = max(steps for _, steps in candidates)
     for _ in range(SPLITS):
         halves = torch.randperm(d, generator=generator).tensor_split(2)
-        known, tested = torch.randperm(n, generator=generator).split([min(KNOWN, n // 2), n - min(KNOWN, n // 2)])
+        nodes = torch.randperm(n, generator=generator)
+        count = min(KNOWN, n // 2)
+        nodes = nodes[: count + TESTED]  # the first are known, the others tested
         for one, other in (halves, halves[::-1]):
-            y = _targets(_columns(x, other))
+            y = _targets(_columns(x, other))[nodes]
             part = _reduced(_columns(x, one))
-            hops = dict(zip([*powers, PAGERANK], propagate(part, adjacency, powers, steps, teleport), strict=False))
+            blocks = propagate(part, adjacency, powers, steps, teleport)
+            hops = {key: block[nodes] for key, block in zip([*powers, PAGERANK], blocks, strict=False)}
             for number, (own_powers, own_steps) in enumerate(candidates):
-                blocks = [hops[power] for power in own_powers] + [hops[PAGERANK]] * (own_steps > 0)
-                z = side_by_side(blocks, block_weights(own_powers, own_steps, OWN))
-                scores[number] += _r_squared(z, y, known, tested[:TESTED])
+                kept = [hops[power] for power in [*own_powers, *([PAGERANK] if own_steps else [])]]
+                z = side_by_side(kept, block_weights(own_powers, own_steps, OWN))
+                scores[number] += _r_squared(z, y, count)
     return (scores / (2 * SPLITS)).tolist()
 
 
@@ -110,14 +113,15 @@ def _targets(x: Features) -> Tensor:
     return centred @ right_singular_vectors(centred, TARGETS, ITERATIONS)
 
 
-def _r_squared(z: Tensor, y: Tensor, known: Tensor, tested: Tensor) -> float:
-    """R² of the ridge regression with the best of the penalties."""
+def _r_squared(z: Tensor, y: Tensor, known: int) -> float:
+    """R² of the ridge regression from the first ``known`` rows to the others, with the best of the penalties."""
     z, y = z.double(), y.double()
-    mean = y[known].mean(0)
-    truth = y[tested] - mean
-    values, vectors = torch.linalg.eigh(z[known] @ z[known].T + 1)
-    weights = vectors.T @ (y[known] - mean)
-    against = (z[tested] @ z[known].T + 1) @ vectors
+    given, asked = z[:known], z[known:]
+    mean = y[:known].mean(0)
+    truth = y[known:] - mean
+    values, vectors = torch.linalg.eigh(given @ given.T + 1)
+    weights = vectors.T @ (y[:known] - mean)
+    against = (asked @ given.T + 1) @ vectors
     total = float(truth.square().sum())
     if total == 0:
         return 0.0

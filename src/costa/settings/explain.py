@@ -20,7 +20,7 @@ REACHES = {
     "own": "features that were held out are predicted best by a node's other features; its neighbours only mislead",
     "far": "features that were held out are predicted as well without a node's own features and its neighbours'",
     "ends": "features that were held out are predicted better without the average over one edge",
-    "all": "features that were held out are predicted best by a node's own features, its neighbours' and its region's",
+    "all": "without any of these hops, features that were held out are not predicted better",
 }
 
 

@@ -12,7 +12,7 @@ the method's defaults as they were when the presets were chosen. Another default
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -39,8 +39,8 @@ class Configurable(Protocol):
     name: str
     Settings: type
 
-    def choose(self, graph: Data, settings: Any = None) -> dict[str, Any]:
-        """Settings chosen from the graph, by dotted key, given the others."""
+    def choose(self, graph: Data, settings: Any = None, given: Collection[str] = ()) -> dict[str, Any]:
+        """Settings chosen from the graph, by dotted key; ``given`` are the keys that others decide."""
         ...
 
     def unused(self, settings: Any) -> dict[str, str]:
@@ -112,7 +112,8 @@ def resolve(
         for source, values in overrides
     ]
     merged: Any = merge(method.Settings, [*beneath, *layers])[0]
-    merged, origins = merge(method.Settings, [*beneath, ("graph", method.choose(graph, merged)), *layers])
+    from_graph = method.choose(graph, merged, {key for _, values in layers for key in values})
+    merged, origins = merge(method.Settings, [*beneath, ("graph", from_graph), *layers])
     set_by_user = {source for source, _ in overrides}
     for key, reason in method.unused(merged).items():
         if origins[key] in set_by_user:
