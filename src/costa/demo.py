@@ -1,4 +1,4 @@
-"""``costa demo``: train on the embedded graph of words; make a table, a picture and a page in less than a minute."""
+"""``costa demo``: train on the embedded graph of words; make a table, a picture and a page in a minute or two."""
 
 from __future__ import annotations
 
