@@ -118,8 +118,8 @@ class BGRL(TwoViews):
 
     def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """2 − mean cos(p(f_θ(view 1)), f_φ(view 2)) − mean cos(p(f_θ(view 2)), f_φ(view 1)) of two fresh views."""
-        inputs = self.inputs(graph)
-        views = [self.draw_view(inputs, view, rows) for view in (0, 1)]
+        inputs = self.inputs(graph, rows)
+        views = [self.draw_view(inputs, view) for view in (0, 1)]
         q1, q2 = (self.predictor(self._encode(inputs, view)) for view in views)
         with torch.no_grad():
             h1, h2 = (self._encode(inputs, view, self.target) for view in views)

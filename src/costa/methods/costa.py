@@ -36,8 +36,8 @@ from costa.nn import Preparation, both_views_loss, cross_view_loss, self_contras
 
 MOST_ROWS = 4096
 """The largest k chosen automatically: P has k·n entries, and there are k² similarities. A user may set more."""
-ROW_VISITS = 500_000
-"""Rows that training with hops visits in all: a larger graph needs fewer epochs, not more steps."""
+ROW_VISITS = 30_000
+"""Rows that training with hops visits in all, or once each: a larger graph needs fewer epochs, not more steps."""
 
 
 HOPS = partial(settings.Encoder, kind="hops", width=128, activation="prelu", powers=(4,), steps=10, columns=256)
@@ -59,7 +59,7 @@ class OneViewSettings:
     augment: settings.Augment = field(default_factory=partial(settings.Augment, mask_rate=(0.5,), hop_rate=(0.3,)))
     loss: settings.Loss = field(default_factory=partial(settings.Loss, kind="self", tau=2.0))
     train: settings.Train = field(
-        default_factory=partial(settings.Train, epochs=50, lr=1e-2, weight_decay=1e-3, batch=4096)
+        default_factory=partial(settings.Train, epochs=30, lr=1.5e-2, weight_decay=1e-3, batch=512)
     )
 
 
@@ -119,12 +119,12 @@ class Costa(Augmenting):
     def choose(cls, graph: Data, settings: Any = None, given: Collection[str] = ()) -> dict[str, Any]:
         """At most :data:`MOST_ROWS` rows for the sketch, in addition to what every method chooses.
 
-        With hops, at most as many epochs as make about :data:`ROW_VISITS` visits to rows, but at least two.
+        With hops, at most as many epochs as make about :data:`ROW_VISITS` visits to rows, but at least one.
         """
         settings, chosen = settings or cls.Settings(), super().choose(graph, settings, given)
         rows = graph.num_nodes
         if settings.encoder.kind == "hops":
-            enough = max(2, round(ROW_VISITS / rows))
+            enough = max(1, round(ROW_VISITS / rows))
             chosen |= {"train.epochs": enough} if enough < settings.train.epochs else {}
             rows = min(rows, settings.train.batch or rows)
         largest = MOST_ROWS / rows
@@ -160,8 +160,8 @@ class Costa(Augmenting):
         """contrast(θ(P·H₁ + E₁), θ(P·H₂ + E₂)), or that of one view with itself; of all rows of H, or of a batch."""
         if rows is not None and self.sketch.fixed:
             raise InputError("sketch.fixed keeps one P for all rows, but each batch needs its own; set train.batch=0.")
-        inputs = self.inputs(graph)
-        hidden = [self.encode_view(inputs, view, rows) for view in range(self.views)]
+        inputs = self.inputs(graph, rows)
+        hidden = [self.encode_view(inputs, view) for view in range(self.views)]
         draw = self.sketch.draw(hidden[0].detach(), self.generator)
         draw = draw if self.plain else draw.packed()
         z = [self.head(h_tilde) for h_tilde in draw.apply_all(hidden)]

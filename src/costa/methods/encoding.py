@@ -84,9 +84,9 @@ class HopInputs:
         adjacency = Adjacency(graph.edge_index.to(x.device), graph.num_nodes, weight).normalized()
         return cls(tuple(propagate(x, adjacency, encoder.powers, encoder.steps, encoder.teleport)))
 
-    def rows(self, rows: Tensor | None) -> tuple[Tensor, ...]:
-        """These rows of every block; all if None."""
-        return self.blocks if rows is None else tuple(block[rows] for block in self.blocks)
+    def at(self, rows: Tensor) -> HopInputs:
+        """These rows of every block."""
+        return HopInputs(tuple(block[rows] for block in self.blocks))
 
 
 AnyInputs = Inputs | HopInputs
@@ -100,13 +100,11 @@ class View:
         mask: Multiplies the columns of X.
         adjacency: Â of the edges that stay, for a GCN.
         kept: Multiplies the codes of the hops.
-        rows: The rows of the batch, for hops.
     """
 
     mask: Tensor | None = None
     adjacency: SparseMatrix | None = None
     kept: Tensor | None = None
-    rows: Tensor | None = None
 
 
 def select_rows(h: Tensor, rows: Tensor | None) -> Tensor:
@@ -207,11 +205,11 @@ class EncoderMethod(Method):
         """Release the prepared inputs."""
         self._prepared = None
 
-    def inputs(self, graph: Data) -> Any:
-        """The prepared inputs, or those of a new graph."""
-        if self._prepared is not None and self._prepared[0] is graph:
-            return self._prepared[1]
-        return self._read(graph)
+    def inputs(self, graph: Data, rows: Tensor | None = None) -> Any:
+        """The prepared inputs, or those of a new graph; of hops only these rows, the batch."""
+        prepared = self._prepared is not None and self._prepared[0] is graph
+        inputs = self._prepared[1] if prepared else self._read(graph)
+        return inputs if rows is None or isinstance(inputs, Inputs) else inputs.at(rows)
 
     def _read(self, graph: Data) -> AnyInputs:
         if isinstance(self.encoder, Hops):
@@ -239,17 +237,15 @@ class EncoderMethod(Method):
 
     def hidden(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """H of the graph without augmentation, or these rows of it, in the mode that the encoder is in."""
-        inputs = self.inputs(graph)
-        if isinstance(self.encoder, Hops):
-            return self._encode(inputs, View(rows=rows))
-        return select_rows(self._encode(inputs), rows)
+        h = self._encode(self.inputs(graph, rows))
+        return h if isinstance(self.encoder, Hops) else select_rows(h, rows)
 
     def _encode(self, inputs: AnyInputs, view: View | None = None, encoder: Encoder | None = None) -> Tensor:
         """H of a view, by default of the graph itself; from ``encoder``, by default the method's."""
         view, encoder = view or View(), encoder or self.encoder
         h: Tensor
         if isinstance(inputs, HopInputs):
-            h = encoder(inputs.rows(view.rows), view.mask, view.kept)
+            h = encoder(inputs.blocks, view.mask, view.kept)
             return h
         mixed = inputs.mixed if view.adjacency is None else None
         x = inputs.x if mixed is None else mixed
@@ -324,11 +320,11 @@ class Augmenting(EncoderMethod, GradientMethod):
         if isinstance(self.encoder, Hops):
             self.encoder.settle(self.inputs(graph).blocks)
 
-    def encode_view(self, inputs: AnyInputs, view: int, rows: Tensor | None = None) -> Tensor:
-        """H of one augmented view, or of these rows of it."""
-        return self._encode(inputs, self.draw_view(inputs, view, rows))
+    def encode_view(self, inputs: AnyInputs, view: int) -> Tensor:
+        """H of one augmented view."""
+        return self._encode(inputs, self.draw_view(inputs, view))
 
-    def draw_view(self, inputs: AnyInputs, view: int, rows: Tensor | None = None) -> View:
+    def draw_view(self, inputs: AnyInputs, view: int) -> View:
         """One augmented view: a mask of the attributes and, for a GCN, Â; for hops, those that stay."""
         edge_rate, mask_rate = self._rates[view]
         adjacency, mask = None, None
@@ -337,7 +333,7 @@ class Augmenting(EncoderMethod, GradientMethod):
             if mask_rate is not None:
                 mask = mask_attributes(inputs.blocks[0].shape[1], mask_rate, generator=self.generator)
             kept = keep_hops(len(inputs.blocks), hop_rate, self.generator) if hop_rate else None
-            return View(mask, kept=kept, rows=rows)
+            return View(mask, kept=kept)
         if edge_rate is not None and self.augment.edges == "drop":
             adjacency = inputs.layout.normalized(keep_mask(inputs.edge_ids, edge_rate, self.generator))
         elif edge_rate is not None:
@@ -364,5 +360,5 @@ class TwoViews(Augmenting):
 
     def encode_both(self, graph: Data, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """H₁ and H₂, or these rows of them, with fresh draws."""
-        inputs = self.inputs(graph)
-        return self.encode_view(inputs, 0, rows), self.encode_view(inputs, 1, rows)
+        inputs = self.inputs(graph, rows)
+        return self.encode_view(inputs, 0), self.encode_view(inputs, 1)

@@ -4,9 +4,9 @@ The columns of X are split in two halves at random. From one half S a candidate 
 by side (:func:`costa.nn.hops.side_by_side`); the targets Y are the leading directions of the other half. A ridge
 regression from few nodes R predicts Y for other nodes T,
 
-    Ŷ_T = K_TR (K_RR + λI)⁻¹ Y_R,  K = ZZᵀ + 1,     R² = 1 − min_λ ‖Y_T − Ŷ_T‖² / ‖Y_T‖²    (Y less its mean over R)
+    Ŷ_T = Z_T (Z_RᵀZ_R + λI)⁻¹ Z_Rᵀ Y_R,     R² = 1 − min_λ ‖Y_T − Ŷ_T‖² / ‖Y_T‖²    (Y less its mean over R)
 
-averaged over splits. Labels are told by few nodes, too: hops that predict features well tell classes apart well.
+averaged over splits; Z has a column of ones. Labels are told by few nodes, too: hops that predict features well tell classes apart well.
 Where edges join unlike nodes, or nodes at random, a node's own columns predict its other columns best.
 """
 
@@ -115,18 +115,14 @@ def _targets(x: Features) -> Tensor:
 
 def _r_squared(z: Tensor, y: Tensor, known: int) -> float:
     """R² of the ridge regression from the first ``known`` rows to the others, with the best of the penalties."""
-    z, y = z.double(), y.double()
+    z, y = F.pad(z.double(), (0, 1), value=1.0), y.double()
     given, asked = z[:known], z[known:]
     mean = y[:known].mean(0)
     truth = y[known:] - mean
-    values, vectors = torch.linalg.eigh(given @ given.T + 1)
-    weights = vectors.T @ (y[:known] - mean)
-    against = (asked @ given.T + 1) @ vectors
     total = float(truth.square().sum())
     if total == 0:
         return 0.0
-    errors = [
-        float((truth - against @ (weights / (values.clamp(min=0) + penalty)[:, None])).square().sum())
-        for penalty in PENALTIES
-    ]
-    return 1 - min(errors) / total
+    values, vectors = torch.linalg.eigh(given.T @ given)
+    penalised = values.clamp(min=0) + torch.tensor(PENALTIES, dtype=torch.float64)[:, None]  # penalties × columns
+    weights = vectors @ ((vectors.T @ (given.T @ (y[:known] - mean))) / penalised[:, :, None])
+    return 1 - float((truth - asked @ weights).square().sum((1, 2)).min()) / total
