@@ -233,24 +233,31 @@ def test_hops_read_the_features_after_scaling_and_every_hop_once(build, either):
     assert x.shape[1] == 10
     assert all(torch.equal(*pair) for pair in zip(inputs.blocks, expected, strict=True))
     assert method.inputs(either) is inputs
-    rows = torch.tensor([5, 2])
-    assert all(torch.equal(part, block[[5, 2]]) for part, block in zip(inputs.rows(rows), inputs.blocks, strict=True))
+    some = method.inputs(either, torch.tensor([5, 2])).blocks
+    assert all(torch.equal(part, block[[5, 2]]) for part, block in zip(some, inputs.blocks, strict=True))
 
 
 def test_a_view_of_hops_hides_columns_and_leaves_out_hops_but_never_all(build, graph):
     rates = {"augment__mask_rate": [0.0, 0.5], "augment__hop_rate": [0.0, 0.9]}
-    method, rows = build("costa-mv", graph, **HOPS, **rates), torch.arange(7)
+    method = build("costa-mv", graph, **HOPS, **rates)
     inputs = method.inputs(graph)
-    first = method.draw_view(inputs, 0, rows)
-    assert (first.mask, first.kept, first.adjacency) == (None, None, None)
-    assert first.rows is rows
+    assert method.draw_view(inputs, 0) == View()
     kept = torch.stack([method.draw_view(inputs, 1).kept for _ in range(200)])
     assert kept.shape == (200, 3)
     assert ((kept != 0).any(1)).all()
     assert 0.05 < (kept != 0).float().mean() < 0.6
     assert 0.3 < torch.stack([method.draw_view(inputs, 1).mask for _ in range(50)]).mean() < 0.7
-    h = method.encode_view(inputs, 0, rows)
+    h = method.encode_view(method.inputs(graph, torch.arange(7)), 0)
     torch.testing.assert_close(h, method.encoder([block[:7] for block in inputs.blocks]))
+
+
+def test_a_single_hop_is_never_left_out(merged):
+    def unused(powers, steps):
+        values = {"encoder__kind": "hops", "encoder__powers": powers, "encoder__steps": steps}
+        return get_method("costa-mv").unused(merged("costa-mv", **values)).get("augment.hop_rate")
+
+    assert unused((0,), 0) == unused((), 10) == "a single hop is never left out"
+    assert unused((4,), 10) is unused((0, 2), 0) is None
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,18 @@ from costa.methods import get_method
 from costa.methods.reach import (
     ALL,
     ALMOST,
+    APART,
     COLUMNS,
     ENDS,
     ENOUGH,
     FAR,
     MISLED,
+    MIXED,
+    NEAR,
     NOISE,
+    NOTHING,
     OWN,
+    PAGERANK,
     choose_hops,
     choose_reach,
     reach,
@@ -48,30 +53,37 @@ LESS, MORE = 0.999, 1.001
 
 
 @pytest.mark.parametrize(
-    ("own", "everything", "ends", "far", "chosen"),
+    ("own", "everything", "ends", "far", "pagerank", "chosen"),
     [
-        # the edges mislead, whatever both ends and the far hops are worth
-        (0.5, 0.5 * MISLED * LESS, 0.6, 0.6, OWN),
-        (0.5, 0.5 * MISLED * MORE, 0.6, 0.6, FAR),
+        # the edges mislead, whatever the others are worth
+        (0.5, 0.5 * MISLED * LESS, 0.6, 0.6, 0.7, OWN),
+        (0.5, 0.5 * MISLED * MORE, 0.6, 0.6, 0.1, FAR),
         # what X predicts more is noise
-        (NOISE * LESS, 0.0, 0.0, 0.0, FAR),
-        (NOISE * MORE, 0.0, 0.0, 0.0, OWN),
+        (NOISE * LESS, 0.0, 0.0, 0.0, 0.0, APART),
+        (NOISE * MORE, 0.0, 0.0, 0.0, 0.0, OWN),
+        # the edges say nothing of features, or a little
+        (0.5, 0.5, 0.5 * NOTHING * LESS, 0.4, 0.7, APART),
+        (0.5, 0.5, 0.5 * NOTHING * MORE, 0.4, 0.3, ALL),
+        (0.5, 0.5, 0.4, 0.5 * NOTHING * MORE, 0.3, FAR),
+        # regions are mixed, or not
+        (0.1, 0.5, 0.5, 0.5, 0.5 * MIXED * MORE, NEAR),
+        (0.1, 0.5, 0.5, 0.5, 0.5 * MIXED * LESS, FAR),
         # the far hops are enough, or not
-        (0.1, 0.5, 0.4, 0.5 * ENOUGH * MORE, FAR),
-        (0.1, 0.5, 0.4, 0.5 * ENOUGH * LESS, ALL),
-        (0.1, 0.4, 0.5, 0.5 * ENOUGH * MORE, FAR),
-        (0.1, 0.4, 0.5, 0.5 * ENOUGH * LESS, ENDS),
+        (0.1, 0.5, 0.4, 0.5 * ENOUGH * MORE, 0.1, FAR),
+        (0.1, 0.5, 0.4, 0.5 * ENOUGH * LESS, 0.1, ALL),
+        (0.1, 0.4, 0.5, 0.5 * ENOUGH * MORE, 0.1, FAR),
+        (0.1, 0.4, 0.5, 0.5 * ENOUGH * LESS, 0.1, ENDS),
         # the neighbours stay, or not
-        (0.1, 0.5 * ALMOST * MORE, 0.5, 0.1, ALL),
-        (0.1, 0.5 * ALMOST * LESS, 0.5, 0.1, ENDS),
+        (0.1, 0.5 * ALMOST * MORE, 0.5, 0.1, 0.1, ALL),
+        (0.1, 0.5 * ALMOST * LESS, 0.5, 0.1, 0.1, ENDS),
         # nothing can be predicted
-        (0.0, 0.0, 0.0, 0.0, ALL),
-        (-0.01, -0.02, -0.01, -0.005, ALL),
+        (0.0, 0.0, 0.0, 0.0, 0.0, ALL),
+        (-0.01, -0.02, -0.01, -0.005, -0.001, ALL),
     ],
 )
-def test_what_is_chosen_for_which_scores(own, everything, ends, far, chosen, monkeypatch):
-    assert reach(own, everything, ends, far) == chosen
-    scores = {OWN: own, ALL: everything, ENDS: ends, FAR: far}
+def test_what_is_chosen_for_which_scores(own, everything, ends, far, pagerank, chosen, monkeypatch):
+    assert reach(own, everything, ends, far, pagerank) == chosen
+    scores = {OWN: own, ALL: everything, ENDS: ends, FAR: far, PAGERANK: pagerank}
 
     def held_out_scores(x, adjacency, candidates, teleport):
         return [scores[each] for each in candidates]
@@ -96,7 +108,7 @@ def test_edges_between_what_is_alike_are_followed_and_others_are_not(scaling, se
 @pytest.mark.parametrize("seed", range(6))
 def test_where_features_say_nothing_of_each_other_something_is_chosen_too(seed):
     noise = planted_partition(300, 3, 12, homophily=1 / 3, signal=0.0, seed=seed)
-    assert choose_reach(noise, "standard", 0.1) in (OWN, ALL, ENDS, FAR)
+    assert choose_reach(noise, "standard", 0.1) in (OWN, APART, NEAR, FAR, ALL, ENDS)
 
 
 @pytest.mark.parametrize(("n", "features"), [(2, 6), (3, 6), (50, 1)])
@@ -154,7 +166,7 @@ def test_the_codes_have_the_columns_that_the_hops_leave(make, columns):
 
 
 def test_every_reach_has_room_for_a_code(monkeypatch):
-    for candidate in (OWN, ALL, ENDS, FAR):
+    for candidate in (OWN, APART, NEAR, FAR, ALL, ENDS):
         monkeypatch.setattr("costa.methods.reach.choose_reach", lambda *given, chosen=candidate: chosen)
         values = resolve(METHOD, alike(), given={"encoder.columns": COLUMNS - 1}).values.encoder
         assert (values.powers, values.steps) == candidate

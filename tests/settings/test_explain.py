@@ -40,9 +40,9 @@ def test_a_large_graph_limits_the_rows_of_the_sketch():
 
 
 def test_a_large_graph_needs_fewer_epochs():
-    graph = planted_partition(50_000, 2, 1, degree=2, seed=0)
+    graph = planted_partition(10_000, 2, 1, degree=2, seed=0)
     epochs = (
-        f"train.epochs = {ROW_VISITS // 50_000}: the graph has 50,000 nodes, and the more there are, the fewer passes"
+        f"train.epochs = {ROW_VISITS // 10_000}: the graph has 10,000 nodes, and the more there are, the fewer passes"
     )
     assert explain(resolve(METHOD, graph, given=HOPS), graph) == [MEASURED, f"{epochs} training needs"]
 
@@ -60,16 +60,19 @@ def test_with_hops_the_rows_are_those_of_a_batch(batch, rows):
     assert explain(resolved, graph) == [MEASURED, *rows]
 
 
-@pytest.mark.parametrize("name", REACHES)
-def test_how_far_hops_look_is_explained(name, monkeypatch):
-    chosen = getattr(reach, name.upper())
+@pytest.mark.parametrize("chosen", [reach.OWN, reach.APART, reach.NEAR, reach.FAR, reach.ENDS, reach.ALL])
+def test_how_far_hops_look_is_explained(chosen, monkeypatch):
     monkeypatch.setattr("costa.methods.reach.choose_reach", lambda *given: chosen)
     graph = planted_partition(40, 2, 4, degree=4, seed=0)
     values = " and ".join(map(str, chosen[0]))
     lines = explain(resolve(METHOD, graph), graph)
-    assert f"encoder.powers = {values}: {REACHES[name]}" in lines
-    steps = "the region's average is one of the hops" if chosen[1] else "nothing comes along the edges"
-    assert f"encoder.steps = {chosen[1]}: {steps}" in lines
+    assert f"encoder.powers = {values}: {REACHES[chosen[0], chosen[1] > 0]}" in lines
+    steps = {
+        reach.OWN: "nothing comes along the edges",
+        reach.APART: "PageRank's walks would repeat a node's own features",
+    }
+    average = "the average over PageRank's walks is one of the hops"
+    assert f"encoder.steps = {chosen[1]}: {steps.get(chosen, average)}" in lines
     width = (reach.COLUMNS - METHOD.Settings().encoder.columns) // (len(chosen[0]) + (chosen[1] > 0))
     why = f"all codes and columns together make a vector of at most {reach.COLUMNS} numbers"
     assert f"encoder.width = {width}: {why}" in lines

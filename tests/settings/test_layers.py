@@ -41,6 +41,12 @@ def test_the_one_view_contrasts_itself_by_default():
     assert merge(TwoViewSettings, [("test", {"loss.tau": 0.3})])[0].loss.kind == "cross"
 
 
+@pytest.mark.parametrize("powers", ["", (), []])
+def test_no_powers_leave_pagerank_alone(powers):
+    given = {"encoder.kind": "hops", "encoder.powers": powers, "encoder.steps": 10}
+    assert merge(TwoViewSettings, [("--set", given)])[0].encoder.powers == ()
+
+
 @pytest.mark.parametrize(
     ("key", "value", "says"),
     [

@@ -275,7 +275,10 @@ class Augmenting(EncoderMethod, GradientMethod):
         augment, unused = settings.augment, super().unused(settings)
         if settings.encoder.kind == "hops":
             keys = ("augment.edges", "augment.edge_rate", "augment.centrality")
-            return unused | dict.fromkeys(keys, "encoder.kind = hops trains without edges")
+            unused |= dict.fromkeys(keys, "encoder.kind = hops trains without edges")
+            if len(settings.encoder.powers) + (settings.encoder.steps > 0) == 1:
+                unused["augment.hop_rate"] = "a single hop is never left out"
+            return unused
         unused["augment.hop_rate"] = f"encoder.kind = {settings.encoder.kind} has no hops"
         if not any(augment.edge_rate):
             unused["augment.edges"] = "augment.edge_rate = 0 leaves the edges as they are"

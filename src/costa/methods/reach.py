@@ -1,11 +1,14 @@
 """How far an encoder of hops looks, chosen from a graph without labels.
 
-Four candidates are compared by how well they predict features that were held out (:mod:`costa.nn.held_out`):
+Choices are compared by how well they predict features that were held out (:mod:`costa.nn.held_out`). The first of
+these rules that holds decides:
 
     own     X                       edges mislead: X alone predicts clearly better than all hops do
-    all     X, ÂX, Â⁴X, PageRank    nothing is left out unless that predicts better
-    ends    X, Â⁴X, PageRank        the neighbours by themselves say less than both ends
+    apart   X, Â²X, Â⁴X             edges say nothing of features, so something else: without PageRank, which repeats X
+    near    X, Â²X, PageRank        regions are mixed: PageRank predicts better alone than beside Â⁴X
     far     Â⁴X, PageRank           averages over many nodes have less noise: taken if they predict almost as well
+    all     X, ÂX, Â⁴X, PageRank    the neighbours by themselves say as much as both ends
+    ends    X, Â⁴X, PageRank        they say less
 
 A vector that leaves out what a graph does not need serves a classifier of few labels better. The margins were set on
 the development graphs, by validation.
@@ -26,11 +29,19 @@ OWN: Candidate = ((0,), 0)
 ALL: Candidate = ((0, 1, 4), STEPS)
 ENDS: Candidate = ((0, 4), STEPS)
 FAR: Candidate = ((4,), STEPS)
+NEAR: Candidate = ((0, 2), STEPS)
+APART: Candidate = ((0, 2, 4), 0)
+PAGERANK: Candidate = ((), STEPS)
+COMPARED = (OWN, ALL, ENDS, FAR, PAGERANK)
 
 MISLED = 0.935
 """Edges mislead if all hops predict less than this share of what X predicts,"""
 NOISE = 0.002
 """and less by more than this R²."""
+NOTHING = 1.01
+"""Edges say nothing of features if no hops predict more than so many times what X predicts."""
+MIXED = 1.01
+"""Regions are mixed if PageRank predicts so many times what it does beside Â⁴X."""
 ENOUGH = 0.96
 """The far hops are enough if they predict this share of what they do beside X."""
 ALMOST = 0.98
@@ -48,22 +59,29 @@ def choose_reach(graph: Data, scaling: str, teleport: float) -> Candidate:
     x, weight = graph.x.float().cpu(), graph.get("edge_weight")
     scale.fit(x)
     adjacency = Adjacency(graph.edge_index.cpu(), graph.num_nodes, weight if weight is None else weight.cpu())
-    return reach(*held_out_scores(scale(x), adjacency.normalized(), (OWN, ALL, ENDS, FAR), teleport))
+    return reach(*held_out_scores(scale(x), adjacency.normalized(), COMPARED, teleport))
 
 
-def reach(own: float, everything: float, ends: float, far: float) -> Candidate:
-    """The candidate, from the R² of each; all hops if nothing can be predicted.
+def reach(own: float, everything: float, ends: float, far: float, pagerank: float) -> Candidate:
+    """The choice, from the R² of each that is compared; all hops if nothing can be predicted.
 
-    >>> reach(0.65, 0.53, 0.61, 0.36) == OWN, reach(0.54, 0.59, 0.60, 0.56) == ALL
+    >>> reach(0.65, 0.53, 0.61, 0.36, 0.41) == OWN, reach(0.56, 0.54, 0.55, 0.48, 0.46) == APART
     (True, True)
-    >>> reach(0.39, 0.44, 0.45, 0.38) == ENDS, reach(0.01, 0.07, 0.07, 0.07) == FAR
+    >>> reach(0.23, 0.28, 0.29, 0.25, 0.26) == NEAR, reach(0.01, 0.07, 0.07, 0.07, 0.04) == FAR
+    (True, True)
+    >>> reach(0.54, 0.59, 0.60, 0.56, 0.55) == ALL, reach(0.39, 0.44, 0.45, 0.38, 0.37) == ENDS
     (True, True)
     """
-    if max(own, everything, ends, far) <= 0:
+    most = max(everything, ends)
+    if max(own, most, far) <= 0:
         return ALL
     if everything < own * MISLED and everything < own - NOISE:
         return OWN
-    if far >= ENOUGH * max(everything, ends):
+    if max(most, far) <= own * NOTHING:
+        return APART
+    if pagerank > far * MIXED:
+        return NEAR
+    if far >= ENOUGH * most:
         return FAR
     return ALL if everything >= ALMOST * ends else ENDS
 

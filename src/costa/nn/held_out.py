@@ -6,8 +6,9 @@ regression from few nodes R predicts Y for other nodes T,
 
     Ŷ_T = Z_T (Z_RᵀZ_R + λI)⁻¹ Z_Rᵀ Y_R,     R² = 1 − min_λ ‖Y_T − Ŷ_T‖² / ‖Y_T‖²    (Y less its mean over R)
 
-averaged over splits; Z has a column of ones. Labels are told by few nodes, too: hops that predict features well tell classes apart well.
-Where edges join unlike nodes, or nodes at random, a node's own columns predict its other columns best.
+averaged over splits; Z has a column of ones. Labels are told by few nodes, too: hops that predict features well tell
+classes apart well. Where edges join unlike nodes, or nodes at random, a node's own columns predict its other columns
+best.
 """
 
 from __future__ import annotations

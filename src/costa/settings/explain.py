@@ -17,11 +17,14 @@ SCALINGS = {
 }
 
 REACHES = {
-    "own": "features that were held out are predicted best by a node's other features; its neighbours only mislead",
-    "far": "features that were held out are predicted as well without a node's own features and its neighbours'",
-    "ends": "features that were held out are predicted better without the average over one edge",
-    "all": "without any of these hops, features that were held out are not predicted better",
+    ((0,), False): "features that were held out are predicted best by a node's other features; its neighbours mislead",
+    ((0, 2, 4), False): "the edges do not help to predict features that were held out, so they may say something else",
+    ((0, 2), True): "features that were held out are predicted better by nearby nodes than by a wider region",
+    ((4,), True): "features that were held out are predicted as well without a node's own features and its neighbours'",
+    ((0, 4), True): "features that were held out are predicted better without the average over one edge",
+    ((0, 1, 4), True): "without any of these hops, features that were held out are not predicted better",
 }
+"""Why these powers were chosen, with PageRank's steps or without."""
 
 
 def explain(resolved: Resolved, graph: Data) -> list[str]:
@@ -61,10 +64,12 @@ def _why(key: str, values: Mapping[str, Any], graph: Data) -> str:
     if key == "encoder.powers":
         if graph.num_edges == 0:
             return "there are no edges"
-        own, near = 0 in value, 1 in value
-        return REACHES["all" if own and near else "far" if not own else "ends" if values["encoder.steps"] else "own"]
+        return REACHES[value, values["encoder.steps"] > 0]
     if key == "encoder.steps":
-        return "the region's average is one of the hops" if value else "nothing comes along the edges"
+        if value:
+            return "the average over PageRank's walks is one of the hops"
+        alone = values["encoder.powers"] == (0,)
+        return "nothing comes along the edges" if alone else "PageRank's walks would repeat a node's own features"
     if key == "encoder.width":
         return "all codes and columns together make a vector of at most 512 numbers"
     if key == "features.rank":

@@ -109,7 +109,7 @@ def _convert(value: Any, kind: Any) -> Any:
             raise ValueError
         return value
     if origin is tuple:
-        items = value.split(",") if isinstance(value, str) else value
+        items = (value.split(",") if value else ()) if isinstance(value, str) else value
         each = typing.get_args(kind)[0]
         return tuple(_convert(item, each) for item in (items if isinstance(items, list | tuple) else [items]))
     if kind is bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HOPS: dict[str, tuple[Any, ...]] = {
     "features.rank": (0, 256, 512),
     "encoder.width": (64, 128, 256),
-    "encoder.powers": ("0", "0,1,4", "0,4", "4", "1,4"),
+    "encoder.powers": ("0", "0,1,4", "0,4", "0,2", "0,2,4", "4", "1,4"),
     "encoder.steps": (0, 5, 10, 20),
     "encoder.columns": (0, 128, 256, 512),
 }
@@ -66,7 +66,7 @@ def sample(trial: Trial, method: type[Method], graph: Data, kept: Mapping[str, A
     draw.between("loss.weight", 1e-4, 1e-2)
     for part in ("alpha", "beta", "gamma"):
         draw.between(f"loss.{part}", 0.1, 2.0)
-    draw.between("train.lr", 1e-4, 1e-2)
+    draw.between("train.lr", 1e-4, 3e-2)
     draw.between("train.weight_decay", 1e-6, 5e-2)
     unused = method.unused(merge(method.Settings, [("search", draw.values)])[0])
     return {key: value for key, value in draw.values.items() if key not in unused}
