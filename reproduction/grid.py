@@ -97,8 +97,8 @@ class Cell:
         method = get_method(self.method)
         layers = [*presets.preset_layers(self.preset, self.method, self.dataset), ("given", dict(self.given))]
         merged: Any = settings.merge(method.Settings, layers)[0]
-        from_graph = set(presets.FROM_GRAPH).difference(*(values for _, values in layers))
         flat: dict[str, Any] = json.loads(json.dumps(settings.flatten(merged)))
+        from_graph = _from_graph(flat).difference(*(values for _, values in layers))
         return {key: value for key, value in flat.items() if key not in from_graph}
 
     def fits(self, run: Mapping[str, Any]) -> bool:
@@ -111,13 +111,18 @@ class Cell:
         evaluated = {probe["protocol"] for probe in run["probes"]}
         complete = run["status"] != "ok" or evaluated.issuperset(self.protocols)
         same_kind = run.get("alone", False) == self.alone
-        from_graph = set(presets.FROM_GRAPH) - set(self.fixed_settings)
+        from_graph = _from_graph(self.fixed_settings) - set(self.fixed_settings)
         return (
             same_kind
             and complete
             and from_graph.isdisjoint(run.get("set", ()))
             and all(of_run[key] == value for key, value in self.fixed_settings.items())
         )
+
+
+def _from_graph(values: Mapping[str, Any]) -> set[str]:
+    """Settings that a graph may choose, beside these values by dotted key."""
+    return {*presets.FROM_GRAPH, *(presets.FROM_GRAPH_HOPS if values.get("encoder.kind") == "hops" else ())}
 
 
 @functools.cache

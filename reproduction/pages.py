@@ -31,6 +31,8 @@ OURS = (
     ("published settings", "paper", DEFAULT),
 )
 """The rows of a method: label, preset and protocol."""
+DEFAULTS = (("defaults (hops)", "none", DEFAULT), ("defaults, 2% labels", "none", "random-2-2-96"))
+"""Those of COSTA with its defaults, which no one tuned."""
 SIDE_BY_SIDE = {
     "sketches": (
         ["feature augmentation"],
@@ -105,13 +107,15 @@ def _rows(method: str) -> Sequence[tuple[str, str, str]]:
     *chosen, published = OURS
     if method in BASELINES:
         return [(label, "tuned", protocol) for label, _, protocol in chosen]
+    if method in paper.FAMILIES["COSTA"]:
+        return OURS + DEFAULTS
     tuned = any(presets.published(name, method) for name in ("tuned", "strict"))
     return OURS if tuned else (chosen[0], published)
 
 
 def _ours(cell: Cell, results: Path, seeds: int, protocol: str) -> str:
     """The score; empty if the settings do not exist."""
-    if cell.preset != "tuned" and cell.dataset not in presets.published(cell.preset, cell.method):
+    if cell.preset not in ("tuned", "none") and cell.dataset not in presets.published(cell.preset, cell.method):
         return ""
     return score(cell, results, seeds, protocol)
 

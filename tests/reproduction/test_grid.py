@@ -56,13 +56,14 @@ class TestWhatTheStoreHas:
         other = Cell("costa-sv", "cora", given=(("train.epochs", 7),))
         assert grid.missing([tuned, other, strict], tmp_path, 2) == [(tuned, [0, 1]), (other, [0, 1])]
 
-    @pytest.mark.parametrize("changed", [{"loss.tau": 0.4}, {"train.epochs": 7}, {"train.kernels": "plain"}])
+    @pytest.mark.parametrize("changed", [{"loss.tau": 0.4}, {"train.batch": 7}, {"train.kernels": "plain"}])
     def test_one_with_others_is_not(self, add, tmp_path, changed):
         add(tmp_path, self.cell, 0, **changed)
         assert grid.find(self.cell, tmp_path, 1) == {}
 
     def test_what_the_graph_chooses_may_be_anything_until_it_is_asked_for(self, add, tmp_path):
-        add(tmp_path, self.cell, 0, **{"sketch.ratio": 0.123, "features.scaling": "rows"})
+        chosen = {"sketch.ratio": 0.123, "features.scaling": "rows", "encoder.powers": [0, 2], "train.epochs": 7}
+        add(tmp_path, self.cell, 0, **chosen)
         assert list(grid.find(self.cell, tmp_path, 1)) == [0]
         fixed = Cell("costa-sv", "cora", "none", (("loss.tau", 0.3), ("sketch.ratio", 0.5)))
         assert grid.find(fixed, tmp_path, 1) == {}

@@ -207,8 +207,8 @@ class EncoderMethod(Method):
 
     def inputs(self, graph: Data, rows: Tensor | None = None) -> Any:
         """The prepared inputs, or those of a new graph; of hops only these rows, the batch."""
-        prepared = self._prepared is not None and self._prepared[0] is graph
-        inputs = self._prepared[1] if prepared else self._read(graph)
+        prepared = self._prepared
+        inputs = prepared[1] if prepared is not None and prepared[0] is graph else self._read(graph)
         return inputs if rows is None or isinstance(inputs, Inputs) else inputs.at(rows)
 
     def _read(self, graph: Data) -> AnyInputs:

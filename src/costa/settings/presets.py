@@ -28,6 +28,8 @@ from costa.wording import did_you_mean
 PRESETS = ("tuned", "strict", "paper", "none")
 FROM_GRAPH = ("features.scaling", "features.rank", "sketch.ratio")
 """Settings that a method may choose from the graph when no preset, file or user sets them."""
+FROM_GRAPH_HOPS = ("encoder.powers", "encoder.steps", "encoder.width", "train.epochs")
+"""Those that it may also choose if its encoder is one of hops."""
 CHOSEN = ("tuned", "strict")
 """Presets with one file per method and dataset."""
 ROOT = resources.files(__package__)
@@ -63,8 +65,9 @@ class Resolved:
 
     @property
     def set_by_hand(self) -> list[str]:
-        """The settings in ``FROM_GRAPH`` that a preset, a file or the user decided; ``set`` in the result store."""
-        return [key for key in FROM_GRAPH if self.origins.get(key, "default") not in ("default", "graph")]
+        """What a graph might choose and a preset, a file or the user decided; ``set`` in the result store."""
+        mine = (*FROM_GRAPH, *FROM_GRAPH_HOPS)
+        return [key for key in mine if self.origins.get(key, "default") not in ("default", "graph")]
 
 
 def resolve(
