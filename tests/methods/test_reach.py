@@ -53,37 +53,38 @@ LESS, MORE = 0.999, 1.001
 
 
 @pytest.mark.parametrize(
-    ("own", "everything", "ends", "far", "pagerank", "chosen"),
+    ("own", "everything", "ends", "far", "near", "pagerank", "chosen"),
     [
         # the edges mislead, whatever the others are worth
-        (0.5, 0.5 * MISLED * LESS, 0.6, 0.6, 0.7, OWN),
-        (0.5, 0.5 * MISLED * MORE, 0.6, 0.6, 0.1, FAR),
+        (0.5, 0.5 * MISLED * LESS, 0.6, 0.6, 0.5, 0.7, OWN),
+        (0.5, 0.5 * MISLED * MORE, 0.6, 0.6, 0.5, 0.1, FAR),
         # what X predicts more is noise
-        (NOISE * LESS, 0.0, 0.0, 0.0, 0.0, APART),
-        (NOISE * MORE, 0.0, 0.0, 0.0, 0.0, OWN),
+        (NOISE * LESS, 0.0, 0.0, 0.0, 0.5, 0.0, APART),
+        (NOISE * MORE, 0.0, 0.0, 0.0, 0.5, 0.0, OWN),
         # the edges say nothing of features, or a little
-        (0.5, 0.5, 0.5 * NOTHING * LESS, 0.4, 0.7, APART),
-        (0.5, 0.5, 0.5 * NOTHING * MORE, 0.4, 0.3, ALL),
-        (0.5, 0.5, 0.4, 0.5 * NOTHING * MORE, 0.3, FAR),
+        (0.5, 0.5, 0.5 * NOTHING * LESS, 0.4, 0.5, 0.7, APART),
+        (0.5, 0.5, 0.5 * NOTHING * MORE, 0.4, 0.5, 0.3, ALL),
+        (0.5, 0.5, 0.4, 0.5 * NOTHING * MORE, 0.5, 0.3, FAR),
         # regions are mixed, or not
-        (0.1, 0.5, 0.5, 0.5, 0.5 * MIXED * MORE, NEAR),
-        (0.1, 0.5, 0.5, 0.5, 0.5 * MIXED * LESS, FAR),
+        (0.1, 0.5, 0.5, 0.5, 0.5, 0.5 * MIXED * MORE, NEAR),
+        (0.1, 0.5, 0.5, 0.5, 0.5, 0.5 * MIXED * LESS, FAR),
+        (0.1, 0.5, 0.5, 0.5, 0.5 * ALMOST * LESS, 0.5 * MIXED * MORE, FAR),
         # the far hops are enough, or not
-        (0.1, 0.5, 0.4, 0.5 * ENOUGH * MORE, 0.1, FAR),
-        (0.1, 0.5, 0.4, 0.5 * ENOUGH * LESS, 0.1, ALL),
-        (0.1, 0.4, 0.5, 0.5 * ENOUGH * MORE, 0.1, FAR),
-        (0.1, 0.4, 0.5, 0.5 * ENOUGH * LESS, 0.1, ENDS),
+        (0.1, 0.5, 0.4, 0.5 * ENOUGH * MORE, 0.5, 0.1, FAR),
+        (0.1, 0.5, 0.4, 0.5 * ENOUGH * LESS, 0.5, 0.1, ALL),
+        (0.1, 0.4, 0.5, 0.5 * ENOUGH * MORE, 0.5, 0.1, FAR),
+        (0.1, 0.4, 0.5, 0.5 * ENOUGH * LESS, 0.5, 0.1, ENDS),
         # the neighbours stay, or not
-        (0.1, 0.5 * ALMOST * MORE, 0.5, 0.1, 0.1, ALL),
-        (0.1, 0.5 * ALMOST * LESS, 0.5, 0.1, 0.1, ENDS),
+        (0.1, 0.5 * ALMOST * MORE, 0.5, 0.1, 0.5, 0.1, ALL),
+        (0.1, 0.5 * ALMOST * LESS, 0.5, 0.1, 0.5, 0.1, ENDS),
         # nothing can be predicted
-        (0.0, 0.0, 0.0, 0.0, 0.0, ALL),
-        (-0.01, -0.02, -0.01, -0.005, -0.001, ALL),
+        (0.0, 0.0, 0.0, 0.0, 0.5, 0.0, ALL),
+        (-0.01, -0.02, -0.01, -0.005, 0.5, -0.001, ALL),
     ],
 )
-def test_what_is_chosen_for_which_scores(own, everything, ends, far, pagerank, chosen, monkeypatch):
-    assert reach(own, everything, ends, far, pagerank) == chosen
-    scores = {OWN: own, ALL: everything, ENDS: ends, FAR: far, PAGERANK: pagerank}
+def test_what_is_chosen_for_which_scores(own, everything, ends, far, near, pagerank, chosen, monkeypatch):
+    assert reach(own, everything, ends, far, near, pagerank) == chosen
+    scores = {OWN: own, ALL: everything, ENDS: ends, FAR: far, NEAR: near, PAGERANK: pagerank}
 
     def held_out_scores(x, adjacency, candidates, teleport):
         return [scores[each] for each in candidates]

@@ -5,7 +5,7 @@ these rules that holds decides:
 
     own     X                       edges mislead: X alone predicts clearly better than all hops do
     apart   X, Â²X, Â⁴X             edges say nothing of features, so something else: without PageRank, which repeats X
-    near    X, Â²X, PageRank        regions are mixed: PageRank predicts better alone than beside Â⁴X
+    near    X, Â²X, PageRank        regions are mixed: PageRank predicts better alone than beside Â⁴X, and so do these
     far     Â⁴X, PageRank           averages over many nodes have less noise: taken if they predict almost as well
     all     X, ÂX, Â⁴X, PageRank    the neighbours by themselves say as much as both ends
     ends    X, Â⁴X, PageRank        they say less
@@ -32,7 +32,7 @@ FAR: Candidate = ((4,), STEPS)
 NEAR: Candidate = ((0, 2), STEPS)
 APART: Candidate = ((0, 2, 4), 0)
 PAGERANK: Candidate = ((), STEPS)
-COMPARED = (OWN, ALL, ENDS, FAR, PAGERANK)
+COMPARED = (OWN, ALL, ENDS, FAR, NEAR, PAGERANK)
 
 MISLED = 0.935
 """Edges mislead if all hops predict less than this share of what X predicts,"""
@@ -41,11 +41,11 @@ NOISE = 0.002
 NOTHING = 1.01
 """Edges say nothing of features if no hops predict more than so many times what X predicts."""
 MIXED = 1.01
-"""Regions are mixed if PageRank predicts so many times what it does beside Â⁴X."""
+"""Regions are mixed if PageRank predicts more than so many times what it does beside Â⁴X."""
 ENOUGH = 0.96
 """The far hops are enough if they predict this share of what they do beside X."""
 ALMOST = 0.98
-"""Neighbours stay if all hops predict this share of what both ends do."""
+"""Neighbours stay if all hops predict this share of what both ends do; near hops are taken if they do of the most."""
 
 COLUMNS = 512
 """The columns of a vector: of the hops themselves, and of all codes."""
@@ -62,14 +62,14 @@ def choose_reach(graph: Data, scaling: str, teleport: float) -> Candidate:
     return reach(*held_out_scores(scale(x), adjacency.normalized(), COMPARED, teleport))
 
 
-def reach(own: float, everything: float, ends: float, far: float, pagerank: float) -> Candidate:
+def reach(own: float, everything: float, ends: float, far: float, near: float, pagerank: float) -> Candidate:
     """The choice, from the R² of each that is compared; all hops if nothing can be predicted.
 
-    >>> reach(0.65, 0.53, 0.61, 0.36, 0.41) == OWN, reach(0.56, 0.54, 0.55, 0.48, 0.46) == APART
+    >>> reach(0.65, 0.53, 0.61, 0.36, 0.59, 0.41) == OWN, reach(0.56, 0.54, 0.55, 0.48, 0.55, 0.46) == APART
     (True, True)
-    >>> reach(0.23, 0.28, 0.29, 0.25, 0.26) == NEAR, reach(0.01, 0.07, 0.07, 0.07, 0.04) == FAR
+    >>> reach(0.23, 0.28, 0.29, 0.25, 0.29, 0.26) == NEAR, reach(0.01, 0.07, 0.07, 0.07, 0.05, 0.04) == FAR
     (True, True)
-    >>> reach(0.54, 0.59, 0.60, 0.56, 0.55) == ALL, reach(0.39, 0.44, 0.45, 0.38, 0.37) == ENDS
+    >>> reach(0.85, 0.87, 0.87, 0.52, 0.87, 0.51) == ALL, reach(0.39, 0.44, 0.45, 0.38, 0.45, 0.37) == ENDS
     (True, True)
     """
     most = max(everything, ends)
@@ -79,7 +79,7 @@ def reach(own: float, everything: float, ends: float, far: float, pagerank: floa
         return OWN
     if max(most, far) <= own * NOTHING:
         return APART
-    if pagerank > far * MIXED:
+    if pagerank > far * MIXED and near >= ALMOST * max(most, far):
         return NEAR
     if far >= ENOUGH * most:
         return FAR
