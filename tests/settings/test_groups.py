@@ -19,7 +19,7 @@ OUT_OF_RANGE = [
         {"powers": ()},
         "encoder.powers = () is out of range: different powers of the adjacency from 0 to",
     ),
-    (groups.Encoder, {"powers": ()}, r"such as 1,4; none (encoder.powers=) only if there are steps."),
+    (groups.Encoder, {"powers": ()}, "such as 1,4; none (encoder.powers=) only with steps."),
     (groups.Encoder, {"powers": (1, 1), "steps": 2}, "encoder.powers = (1, 1) is out of range: different powers"),
     (groups.Encoder, {"powers": (0, 65)}, "encoder.powers = (0, 65) is out of range: different powers"),
     (groups.Encoder, {"powers": (-1,)}, "encoder.powers = (-1,) is out of range: different powers"),

@@ -34,19 +34,20 @@ def peak_memory(device: torch.device) -> int | None:
 
 
 def commit() -> str | None:
-    """The commit of the running source tree, with ``-dirty`` if it was changed; None for an installed package.
+    """The commit of the running source tree, with ``-dirty`` if its code was changed; None for an installed package.
 
-    If the tree was copied without its history, for example to a machine with a GPU, set ``COSTA_COMMIT``.
+    Results and pages are not code: a store that grows while its runs are made leaves the tree clean. If the tree was copied without its history, for example to a machine with a GPU, set ``COSTA_COMMIT``.
     """
     named = os.environ.get("COSTA_COMMIT")
     if named:
         return named
-    here = str(Path(__file__).parent)
+    git = ["git", "-C", str(Path(__file__).parent)]
     try:
-        tracked = ["git", "-C", here, "ls-files", "--error-unmatch", __file__]
-        subprocess.run(tracked, capture_output=True, check=True)
-        describe = ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-        return subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run([*git, "ls-files", "--error-unmatch", __file__], capture_output=True, check=True)
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        code = (":(top)*.py", ":(top)*.toml")
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", *code], capture_output=True).returncode != 0
+        return head + "-dirty" * changed
     except (OSError, subprocess.CalledProcessError):
         return None
 

@@ -56,7 +56,7 @@ class Encoder:
         _require(self.steps >= 0, "encoder.steps", self.steps, "at least 0")
         rule = "at least 1 if encoder.kind = 'appnp', whose layers see no edges"
         _require(self.kind != "appnp" or self.steps >= 1, "encoder.steps", self.steps, rule)
-        rule = "different powers of the adjacency from 0 to 64, such as 1,4; none (encoder.powers=) only if there are steps"
+        rule = "different powers of the adjacency from 0 to 64, such as 1,4; none (encoder.powers=) only with steps"
         distinct = len(set(self.powers)) == len(self.powers) >= (self.steps == 0)
         _require(distinct and all(0 <= power <= 64 for power in self.powers), "encoder.powers", self.powers, rule)
         _require(self.columns >= 0, "encoder.columns", self.columns, "at least 1, or 0 for the codes alone")
