@@ -36,7 +36,8 @@ def peak_memory(device: torch.device) -> int | None:
 def commit() -> str | None:
     """The commit of the running source tree, with ``-dirty`` if its code was changed; None for an installed package.
 
-    Results and pages are not code: a store that grows while its runs are made leaves the tree clean. If the tree was copied without its history, for example to a machine with a GPU, set ``COSTA_COMMIT``.
+    Results and pages are not code: a store that grows while its runs are made leaves the tree clean. If the tree was
+    copied without its history, for example to a machine with a GPU, set ``COSTA_COMMIT``.
     """
     named = os.environ.get("COSTA_COMMIT")
     if named:
