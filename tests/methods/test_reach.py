@@ -11,6 +11,7 @@ from costa.methods.reach import (
     ALL,
     ALMOST,
     APART,
+    BEST,
     COLUMNS,
     ENDS,
     ENOUGH,
@@ -68,7 +69,7 @@ LESS, MORE = 0.999, 1.001
         # regions are mixed, or not
         (0.1, 0.5, 0.5, 0.5, 0.5, 0.5 * MIXED * MORE, NEAR),
         (0.1, 0.5, 0.5, 0.5, 0.5, 0.5 * MIXED * LESS, FAR),
-        (0.1, 0.5, 0.5, 0.5, 0.5 * ALMOST * LESS, 0.5 * MIXED * MORE, FAR),
+        (0.1, 0.5, 0.5, 0.5, 0.5 * BEST * LESS, 0.5 * MIXED * MORE, FAR),
         # the far hops are enough, or not
         (0.1, 0.5, 0.4, 0.5 * ENOUGH * MORE, 0.5, 0.1, FAR),
         (0.1, 0.5, 0.4, 0.5 * ENOUGH * LESS, 0.5, 0.1, ALL),

@@ -5,7 +5,7 @@ these rules that holds decides:
 
     own     X                       edges mislead: X alone predicts clearly better than all hops do
     apart   X, Â²X, Â⁴X             edges say nothing of features, so something else: without PageRank, which repeats X
-    near    X, Â²X, PageRank        regions are mixed: PageRank predicts better alone than beside Â⁴X, and so do these
+    near    X, Â²X, PageRank        regions are mixed: these predict best, and PageRank better alone than beside Â⁴X
     far     Â⁴X, PageRank           averages over many nodes have less noise: taken if they predict almost as well
     all     X, ÂX, Â⁴X, PageRank    the neighbours by themselves say as much as both ends
     ends    X, Â⁴X, PageRank        they say less
@@ -42,10 +42,12 @@ NOTHING = 1.01
 """Edges say nothing of features if no hops predict more than so many times what X predicts."""
 MIXED = 1.01
 """Regions are mixed if PageRank predicts more than so many times what it does beside Â⁴X."""
+BEST = 0.995
+"""Near hops predict best if they predict this share of what any others do."""
 ENOUGH = 0.96
 """The far hops are enough if they predict this share of what they do beside X."""
 ALMOST = 0.98
-"""Neighbours stay if all hops predict this share of what both ends do; near hops are taken if they do of the most."""
+"""Neighbours stay if all hops predict this share of what both ends do."""
 
 COLUMNS = 512
 """The columns of a vector: of the hops themselves, and of all codes."""
@@ -79,7 +81,7 @@ def reach(own: float, everything: float, ends: float, far: float, near: float, p
         return OWN
     if max(most, far) <= own * NOTHING:
         return APART
-    if pagerank > far * MIXED and near >= ALMOST * max(most, far):
+    if pagerank > far * MIXED and near >= BEST * max(most, far):
         return NEAR
     if far >= ENOUGH * most:
         return FAR
