@@ -22,12 +22,11 @@ import numpy as np
 import torch
 
 from costa import training
-from costa.evaluate import health
 from costa.evaluate.probe import linear_probe
 from costa.methods import get_method
 from costa.runs.provenance import commit, versions
 from costa.tuning.portfolio import PORTFOLIO, STRICT, Candidate, chosen_by, validate
-from reproduction.defaults import BENCHMARKS, MADE, PAGE, REAL, SPLITS, difference, graph_called, verdict
+from reproduction.defaults import BENCHMARKS, MADE, PAGE, REAL, SPLITS, difference, ending, graph_called, verdict
 from reproduction.tables import markdown, write_page
 
 STORE = Path("results/experiments/choice")
@@ -47,8 +46,8 @@ def measure(name: str, candidates: Sequence[Candidate] = PORTFOLIO, store: Path 
             continue
         began = time.perf_counter()
         values = candidate.resolve(graph).values
-        _, outcome, z = training.train_and_embed(get_method(candidate.method), values, graph, device=CPU)
-        status = outcome.status if outcome.status != "ok" else health.status(z, graph.x)
+        method, outcome, z = training.train_and_embed(get_method(candidate.method), values, graph, device=CPU)
+        status = ending(method, outcome, z, graph)
         line: dict[str, Any] = {"graph": name, "candidate": candidate.name, "status": status, "by": by}
         if status == "ok":
             line["validation"] = validate(z, graph.y, by).mean

@@ -1,11 +1,15 @@
 """The comparison of the defaults: what is stored is what is shown, split by split."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from costa import training
+from costa.methods import get_method
+from costa.settings.presets import resolve
 from reproduction import defaults
 
 CPU = torch.device("cpu")
@@ -26,6 +30,17 @@ def test_a_line_for_each_seed_of_what_is_random_and_one_for_the_rest(store):
     # 178 nodes are too few for 2% of the labels
     assert {tuple(line["scores"]) for line in lines} == {("10%",)}
     assert {len(line["scores"]["10%"]["accuracy"]) for line in lines} == {defaults.SPLITS}
+
+
+def test_codes_that_collapse_are_noticed_beside_columns_that_do_not():
+    graph = defaults.graph_called("iris")
+    values = resolve(get_method("costa-mv"), graph, epochs=1).values
+    method, outcome, z = training.train_and_embed(get_method("costa-mv"), values, graph, device=CPU)
+    assert defaults.ending(method, outcome, z, graph) == "ok"
+    z[:, : method.encoder.out_features] = 1
+    assert defaults.health.status(z, graph.x) == "ok"
+    assert defaults.ending(method, outcome, z, graph) == "collapsed"
+    assert defaults.ending(method, replace(outcome, status="diverged"), z, graph) == "diverged"
 
 
 def test_seeds_are_averaged_on_each_split_and_a_later_line_replaces_an_earlier_one(tmp_path):
