@@ -62,8 +62,10 @@ def plain_scores(graph, candidates, teleport, known_at_most, tested_at_most, ran
         known = nodes[: min(known_at_most, n // 2)]
         tested = nodes[len(known) :][:tested_at_most]
         for one, other in ((first, second), (second, first)):
-            rows = F.normalize(x[:, other])
-            y = leading(rows - rows.mean(0), targets)
+            chosen = torch.cat([known, tested])
+            rows = F.normalize(x[chosen][:, other])
+            directions = leading(rows - rows.mean(0), targets)
+            y = torch.zeros(n, directions.shape[1], dtype=torch.float64).index_copy(0, chosen, directions)
             part = leading(x[:, one], rank)
             for number, (powers, steps) in enumerate(candidates):
                 z = plain_vectors(part, a, powers, steps, teleport)

@@ -1,7 +1,7 @@
 """Which hops say what a node is like? Features that were held out answer, without a label.
 
 The columns of X are split in two halves at random. From one half S a candidate makes its vectors, the hops of X_S side
-by side (:func:`costa.nn.hops.side_by_side`); the targets Y are the leading directions of the other half. A ridge
+by side (:func:`costa.nn.hops.side_by_side`); the targets Y are the leading directions of the other half's rows. A ridge
 regression from few nodes R predicts Y for other nodes T,
 
     Ŷ_T = Z_T (Z_RᵀZ_R + λI)⁻¹ Z_Rᵀ Y_R,     R² = 1 − min_λ ‖Y_T − Ŷ_T‖² / ‖Y_T‖²    (Y less its mean over R)
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from costa.nn.hops import block_weights, propagate, side_by_side
 from costa.nn.reduction import right_singular_vectors
-from costa.nn.sparse import Features, SparseMatrix, from_scipy, rows_of, scale_rows, to_scipy
+from costa.nn.sparse import Features, SparseMatrix, from_scipy, to_scipy
 
 Candidate = tuple[tuple[int, ...], int]
 """Powers of Â, and steps of PageRank, which all candidates that have any share."""
@@ -77,7 +77,7 @@ def held_out_scores(
         count = min(KNOWN, n // 2)
         nodes = nodes[: count + TESTED]  # the first are known, the others tested
         for one, other in (halves, halves[::-1]):
-            y = _targets(_columns(x, other))[nodes]
+            y = _targets(_written_out(x, nodes, other))
             part = _reduced(_columns(x, one))
             blocks = propagate(part, adjacency, powers, steps, teleport)
             hops = {key: block[nodes] for key, block in zip([*powers, PAGERANK], blocks, strict=False)}
@@ -101,16 +101,18 @@ def _reduced(x: Features) -> Tensor:
     return x if isinstance(x, Tensor) else x.to_dense()
 
 
-def _targets(x: Features) -> Tensor:
+def _written_out(x: Features, nodes: Tensor, columns: Tensor) -> Tensor:
+    """These rows and columns of X, dense."""
+    if isinstance(x, Tensor):
+        return x[nodes[:, None], columns]
+    part = torch.from_numpy(to_scipy(x.a)[nodes.numpy()][:, columns.numpy()].toarray())
+    return part if x.shift is None else part - x.shift[columns]
+
+
+def _targets(x: Tensor) -> Tensor:
     """The leading directions of rows of length one, less their mean."""
-    if isinstance(x, Tensor) or x.shift is not None:
-        rows = F.normalize(x if isinstance(x, Tensor) else x.to_dense())
-        centred: Features = rows - rows.mean(0)
-    else:
-        n, d = x.shape
-        length = torch.zeros(n).index_add_(0, rows_of(x.a), x.a.values().square()).sqrt()
-        unit = scale_rows(x.a, 1 / length.clamp(min=torch.finfo(length.dtype).tiny))
-        centred = SparseMatrix.from_csr(unit, torch.bincount(unit.col_indices(), unit.values(), d).to(unit) / n)
+    rows = F.normalize(x)
+    centred = rows - rows.mean(0)
     return centred @ right_singular_vectors(centred, TARGETS, ITERATIONS)
 
 
