@@ -440,6 +440,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "defaults-10": lambda: table("10%", "accuracy"),
     "defaults-2": lambda: table("2%", "accuracy"),
     "defaults-f1": lambda: table("10%", "macro_f1"),
+    "defaults-f1-2": lambda: table("2%", "macro_f1"),
 }
 
 
