@@ -22,6 +22,7 @@ import math
 import os
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -255,15 +256,34 @@ Scores = Mapping[str, np.ndarray]
 
 
 def read(name: str, label: str, measure: str = "accuracy", store: Path = STORE) -> Scores:
-    """The stored scores of a graph, in percent; the last line of a contestant and seed counts."""
-    path = store / f"{name}.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """The stored scores of a graph, in percent; the last line of a contestant and seed that has any counts."""
+    lines = [line for line in _lines(name, store) if line["scores"]]
     latest = {(line["contestant"], line["seed"]): line["scores"].get(label) for line in lines}
     found: dict[str, list[Sequence[float]]] = {}
     for (contestant, _), scores in latest.items():
         if scores is not None:
             found.setdefault(contestant, []).append(scores[measure])
     return {contestant: 100 * np.mean(values, axis=0) for contestant, values in found.items()}
+
+
+def _lines(name: str, store: Path) -> list[dict[str, Any]]:
+    path = store / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def endings(store: Path = STORE) -> str:
+    """How the trainings of the default ended, each graph and seed once, the last time."""
+    latest = {
+        (name, line["seed"]): line["status"]
+        for name in graph_names(store)
+        for line in _lines(name, store)
+        if line["contestant"] == OURS
+    }
+    graphs, counts = len({name for name, _ in latest}), Counter(latest.values())
+    shown = ("ok", "collapsed", "diverged")
+    return markdown(
+        ["graphs", "trainings", *shown], [[str(graphs), str(len(latest)), *(str(counts[key]) for key in shown)]]
+    )
 
 
 def difference(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
@@ -434,6 +454,38 @@ def _nodes(name: str) -> int:
     return int(json.loads((STORE / f"{name}.jsonl").read_text().splitlines()[0])["nodes"])
 
 
+TIMES = Path("results/bench/defaults-cpu.json")
+"""What ``benchmarks/defaults.py`` has measured."""
+
+
+def ratios() -> str:
+    """Seconds to trained vectors, and how many times as long the defaults before hops take."""
+    measured = json.loads(TIMES.read_text())["ratios"]
+    former = [key for key in measured[0] if key not in ("graph", "default")]
+    rows = [
+        [
+            row["graph"],
+            f"{row['default']:.1f}",
+            *(f"{row[key]:.0f} ({row[key] / row['default']:.1f} ×)" for key in former),
+        ]
+        for row in measured
+    ]
+    return markdown(["graph", "the default, seconds", *former], rows)
+
+
+def commands() -> str:
+    """Seconds and memory of whole commands."""
+    rows: dict[str, list[str]] = {}
+    for row in json.loads(TIMES.read_text())["commands"]:
+        seconds = f"{row['seconds']:.0f}"
+        if row["probe"]:
+            rows[row["graph"]][-1] = seconds
+        else:
+            rows[row["graph"]] = [seconds, f"{row['peak_memory_bytes'] / 2**30:.2f} GiB", "not measured"]
+    header = ["graph", "seconds to vectors on disk", "peak memory", "seconds with probe and baselines"]
+    return markdown(header, [[name, *cells] for name, cells in rows.items()])
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "defaults-summary": summary,
     "defaults-tried": tried,
@@ -441,6 +493,9 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "defaults-2": lambda: table("2%", "accuracy"),
     "defaults-f1": lambda: table("10%", "macro_f1"),
     "defaults-f1-2": lambda: table("2%", "macro_f1"),
+    "defaults-endings": endings,
+    "defaults-ratios": ratios,
+    "defaults-commands": commands,
 }
 
 

@@ -53,6 +53,17 @@ def test_seeds_are_averaged_on_each_split_and_a_later_line_replaces_an_earlier_o
     assert defaults.read("wine", "2%", store=tmp_path) == {}
 
 
+def test_lines_without_scores_count_for_how_training_ended_alone(tmp_path):
+    def line(seed, status, scores):
+        return json.dumps({"contestant": defaults.OURS, "seed": seed, "status": status, "scores": scores})
+
+    scored = {"10%": {"accuracy": [0.5], "macro_f1": [0]}}
+    lines = [line(0, "ok", scored), line(0, "collapsed", {}), line(1, "diverged", {}), line(2, "ok", {})]
+    (tmp_path / "wine.jsonl").write_text("\n".join(lines) + "\n")
+    np.testing.assert_allclose(defaults.read("wine", "10%", store=tmp_path)[defaults.OURS], [50])
+    assert defaults.endings(tmp_path).endswith("| 1 | 3 | 1 | 1 | 1 |")
+
+
 def test_the_table_compares_with_the_best_baseline(store, monkeypatch):
     monkeypatch.setattr(defaults, "OURS", "diffused")
     monkeypatch.setattr(defaults, "BASELINES", ["raw", "untrained"])
