@@ -96,7 +96,7 @@ def package_method(name, sketch, rates, graph, dtype):
         layout = Adjacency(graph.edge_index, NODES, dtype=dtype)
         adjacency, x = layout.normalized(), graph.x.to_dense().to(dtype)
         inputs = dataclasses.replace(method.inputs(graph), x=x, mixed=adjacency @ x, layout=layout, adjacency=adjacency)
-        method.inputs = lambda _: inputs
+        method.inputs = lambda graph, rows=None: inputs
     return method
 
 

@@ -234,7 +234,9 @@ def test_with_hops_the_rows_are_those_of_a_batch_and_a_large_graph_gets_fewer_ep
     assert "sketch.ratio" not in costa.choose(large, hops)
     every = merged("costa-mv", encoder__kind="hops", sketch__ratio=0.5, train__batch=0)
     assert costa.choose(large, every)["sketch.ratio"] * 20_000 == pytest.approx(MOST_ROWS)
-    assert costa.choose(large, hops)["train.epochs"] * 20_000 == pytest.approx(ROW_VISITS, rel=0.05)
+    assert costa.choose(large, hops)["train.epochs"] == round(ROW_VISITS / 20_000)
+    assert costa.choose(planted_partition(2_000, 2, 4, seed=0), hops)["train.epochs"] * 2_000 == ROW_VISITS
+    assert costa.choose(planted_partition(ROW_VISITS * 3, 2, 4, seed=0), hops)["train.epochs"] == 1
     assert "train.epochs" not in costa.choose(planted_partition(100, 2, 4, seed=0), hops)
     assert "train.epochs" not in costa.choose(large, merged("costa-mv", encoder__kind="gcn"))
 

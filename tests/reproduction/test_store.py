@@ -53,4 +53,4 @@ def test_runs_of_a_folder_are_recorded_as_they_ended(costa, tmp_path):
     metrics = json.loads((folder / "digits-costa-mv-0" / "metrics.json").read_text())
     settings = json.loads((folder / "digits-costa-mv-0" / "config.json").read_text())["settings"]
     assert settings["sketch.k"] == 50
-    assert lines[0] == metrics | {"settings": settings, "set": ["features.scaling"]}
+    assert lines[0] == metrics | {"settings": settings, "set": ["features.scaling", "train.epochs"]}
