@@ -33,9 +33,8 @@ from costa.methods.building import (
 )
 from costa.methods.encoding import Augmenting
 from costa.nn import Preparation, both_views_loss, cross_view_loss, self_contrast_loss
+from costa.settings.groups import MOST_RATIO
 
-MOST_RATIO = 100
-"""The largest k/n, whether ``sketch.ratio`` or ``sketch.k`` says it."""
 MOST_ROWS = 4096
 """The largest k chosen automatically: P has k·n entries, and there are k² similarities. A user may set more."""
 ROW_VISITS = 30_000
@@ -130,9 +129,8 @@ class Costa(Augmenting):
             chosen |= {"train.epochs": enough} if enough < settings.train.epochs else {}
             rows = min(rows, settings.train.batch or rows)
         if settings.sketch.k > MOST_RATIO * rows:
-            raise InputError(
-                f"sketch.k = {settings.sketch.k:,} is more than {MOST_RATIO} for each of {rows:,} nodes; lower it."
-            )
+            k = settings.sketch.k
+            raise InputError(f"sketch.k = {k:,} is more than {MOST_RATIO} for each of {rows:,} nodes; lower it.")
         largest = MOST_ROWS / rows
         return chosen | ({"sketch.ratio": largest} if largest < settings.sketch.ratio else {})
 

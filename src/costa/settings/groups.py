@@ -7,6 +7,9 @@ from typing import Literal
 
 from costa.errors import InputError
 
+MOST_RATIO = 100
+"""The largest k/n, whether ``sketch.ratio`` or ``sketch.k`` says it."""
+
 
 def _require(ok: bool, key: str, value: object, rule: str) -> None:
     if not ok:
@@ -147,7 +150,8 @@ class Sketch:
     scaling: Literal["unbiased", "printed"] = "unbiased"
 
     def __post_init__(self) -> None:
-        _require(0 < self.ratio <= 100, "sketch.ratio", self.ratio, "above 0 and at most 100 (above 1 upsamples)")
+        rule = f"above 0 and at most {MOST_RATIO} (above 1 upsamples)"
+        _require(0 < self.ratio <= MOST_RATIO, "sketch.ratio", self.ratio, rule)
         _require(self.k >= 0, "sketch.k", self.k, "at least 1 row, or 0 to use sketch.ratio")
         _require(0 < self.density <= 1, "sketch.density", self.density, "above 0 and at most 1")
         _require(self.noise_std >= 0, "sketch.noise_std", self.noise_std, "0 or more")
