@@ -37,5 +37,11 @@ def test_features_may_be_csr():
     assert health.status(LINE, LINE.to_sparse_csr()) == "ok"
 
 
+def test_vectors_may_be_csr():
+    assert health.status(X.to_sparse_csr(), X) == "ok"
+    assert health.status(LINE.to_sparse_csr(), X) == "collapsed"
+    assert health.status((X / 0).to_sparse_csr(), X) == "diverged"
+
+
 def test_so_few_nodes_are_always_near_a_line():
     assert health.status(torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.1, 1.0]]), torch.eye(3)) == "ok"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from costa.nn.spectrum import LINE, effective_rank, mean_cosine
+from costa.nn.sparse import is_csr
+from costa.nn.spectrum import LINE, effective_rank, mean_cosine, some_rows
 
 ALIKE = 1 - 1e-6
 """Vectors whose mean cosine is above this count as all alike."""
@@ -24,7 +25,7 @@ def status(z: Tensor, x: Tensor) -> str:
     or if they lie along a line, with an effective rank below 2, although the features do not.
 
     Args:
-        z: The vectors, n × d.
+        z: The vectors, n × d; of a CSR tensor, only some rows count.
         x: The features that they come from, dense or CSR. An effective rank below 2 says nothing about vectors of one
             or two columns, or of up to three nodes, whose rank cannot be higher.
 
@@ -35,8 +36,9 @@ def status(z: Tensor, x: Tensor) -> str:
     >>> status(line, x), status(line, line)
     ('collapsed', 'ok')
     """
-    if not z.isfinite().all():
+    if not (z.values() if is_csr(z) else z).isfinite().all():
         return "diverged"
+    z = some_rows(z) if is_csr(z) else z
     if mean_cosine(z) > ALIKE or not z.any():
         return "collapsed"
     narrow = min(len(z) - 1, z.shape[1]) <= LINE

@@ -61,12 +61,12 @@ def participation(z: Tensor) -> float:
 
 def _gram(z: Tensor, device: torch.device | None = None) -> tuple[Tensor, float]:
     """A matrix whose eigenvalues are σ², and the norm of the rows with their mean."""
-    sample = _some_rows(z).to(device or z.device).double()
+    sample = some_rows(z).to(device or z.device).double()
     rows = sample - sample.mean(0)
     return rows @ rows.T if rows.shape[0] < rows.shape[1] else rows.T @ rows, float(sample.norm())
 
 
-def _some_rows(z: Tensor) -> Tensor:
+def some_rows(z: Tensor) -> Tensor:
     """At most ROWS rows, evenly spaced and dense; fewer of a CSR tensor with very many columns."""
     if not is_csr(z):
         return z[:: max(1, -(-len(z) // ROWS))]
