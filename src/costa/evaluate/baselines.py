@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import platformdirs
 import torch
 from torch_geometric.data import Data
@@ -18,8 +16,8 @@ from torch_geometric.data import Data
 from costa import settings, training
 from costa.evaluate.clustering import cluster
 from costa.evaluate.probe import linear_probe
+from costa.graphs.identity import digest
 from costa.methods import get_method
-from costa.nn.sparse import is_csr
 from costa.writing import replacing
 
 BASELINES = {
@@ -59,7 +57,8 @@ def baseline_scores(
         device: Device of the probe.
         announce: Called with a line if the scores must be computed; wide features take minutes on a CPU.
     """
-    path = Path(platformdirs.user_cache_dir("costa")) / "floors" / f"{_key(graph, protocol, repeats)}.json"
+    about = f"{VERSION} {protocol} {repeats}"
+    path = Path(platformdirs.user_cache_dir("costa")) / "floors" / f"{digest(graph, about)}.json"
     # A cache that cannot be read or written must not stop a run.
     with contextlib.suppress(OSError, ValueError, TypeError):
         return {name: Baseline(**score) for name, score in json.loads(path.read_text()).items()}
@@ -78,17 +77,3 @@ def _score(name: str, graph: Data, protocol: str, repeats: int, device: torch.de
     _, _, z = training.train_and_embed(method, merged, graph, device=torch.device("cpu"))
     result = linear_probe(z, graph.y, protocol, repeats=repeats, masks=graph, device=device)
     return Baseline(result.accuracy.mean, cluster(z, graph.y).nmi)
-
-
-def _key(graph: Data, protocol: str, repeats: int) -> str:
-    digest = hashlib.blake2b(f"{VERSION} {protocol} {repeats}".encode(), digest_size=16)
-    for name in ("x", "edge_index", "edge_weight", "y"):
-        value = graph.get(name)
-        if value is not None:
-            parts = (value.crow_indices(), value.col_indices(), value.values()) if is_csr(value) else (value,)
-            digest.update(f"{name} {tuple(value.shape)}".encode())
-            for part in parts:
-                array = np.ascontiguousarray(part.numpy())
-                digest.update(f"{array.dtype} {array.shape}".encode())
-                digest.update(array.data)
-    return digest.hexdigest()

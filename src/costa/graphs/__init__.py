@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from costa.errors import InputError
 from costa.graphs.benchmarks import BENCHMARKS, load_benchmark
+from costa.memory import parse_size
 from costa.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ def load_graph(
     features: Location | None = None,
     nodes: Location | None = None,
     data_dir: Location | None = None,
+    memory: str | None = None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Data:
     """Load a graph by a benchmark's name or by the path of a folder or file, exactly as its source has it.
 
@@ -56,6 +60,9 @@ def load_graph(
         data_dir: A folder that holds benchmark data; it is searched first and never written to. The
             folder in the environment variable ``COSTA_DATA`` (read-only too) comes next, then the user's cache,
             then a download into that cache.
+        memory: What a run on the graph may take, such as ``"4GiB"``; the graph's arrays then stay on disk, as those of
+            large files do in any case, with half of the memory there is (:mod:`costa.graphs.streaming`).
+        report: Called with a line as each stage of reading a large graph begins.
 
     Raises:
         InputError: The graph is unknown, incomplete, malformed, or could not be fetched.
@@ -68,6 +75,7 @@ def load_graph(
     if data_dir is not None and not Path(data_dir).expanduser().is_dir():
         raise InputError(f"the data folder {os.fspath(data_dir)!r} does not exist; give a folder that does.")
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
+    limit = None if memory is None else parse_size(memory)
     given = os.fspath(name_or_path)
     path = Path(given).expanduser()
     named = is_name(name_or_path)
@@ -76,15 +84,22 @@ def load_graph(
     if named:
         graph = load_benchmark(known[given], data_dir=data_dir)
     else:
-        graph = _read_path(path, given, features, nodes)
+        graph = _read_path(path, given, features, nodes, limit, report)
         # Its runs and results must not pass for the benchmark's.
         kind = "-folder" if path.is_dir() else "-file"
         graph.name += kind if graph.name in known else ""
 
+    if graph.get("fingerprint") is not None:
+        return graph  # what is on disk was checked as it was written
     from costa.graphs.checks import check_graph
 
     check_graph(graph)
-    return graph
+    if limit is None:
+        return graph
+    from costa.graphs.streaming import keep_on_disk
+    from costa.memory import workspace
+
+    return keep_on_disk(graph, workspace(limit))
 
 
 def is_name(name_or_path: Location) -> bool:
@@ -96,18 +111,25 @@ def is_name(name_or_path: Location) -> bool:
     return isinstance(name_or_path, str) and any(name_or_path == benchmark.name for benchmark in BENCHMARKS)
 
 
-def _read_path(path: Path, given: str, features: Location | None, nodes: Location | None) -> Data:
+def _read_path(
+    path: Path,
+    given: str,
+    features: Location | None,
+    nodes: Location | None,
+    memory: int | None,
+    report: Callable[[str], None],
+) -> Data:
     from costa.graphs.files import EDGES, WHOLE, read_files, read_folder
 
     if path.is_dir():
-        return read_folder(path)
+        return read_folder(path, memory, report)
     edges, *joined = named_files(given)
     if not path.exists() and any(joined):
         path, (features, nodes) = Path(edges), joined
     elif not os.path.lexists(path) and path.suffix.lower() not in EDGES + WHOLE:
         raise InputError(_unknown(given))
     others = (None if name is None else Path(name).expanduser() for name in (features, nodes))
-    return read_files(path.expanduser(), *others)
+    return read_files(path.expanduser(), *others, memory, report)
 
 
 def name_files(

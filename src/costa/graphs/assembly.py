@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -94,17 +94,22 @@ def assemble(
 
 
 def _labels(nodes: Table) -> list[str]:
-    """The column ``label``; if it is missing but there are others, warn, because one of them may be meant."""
+    """The column ``label``; if there is none, no node is labelled."""
     if "label" in nodes.columns:
         return nodes.text("label")
-    others = [name for name in nodes.columns if name != "id"]
+    missing_labels(nodes.where, list(nodes.columns))
+    return [""] * nodes.rows
+
+
+def missing_labels(where: str, columns: Sequence[str]) -> None:
+    """Warn that a table of nodes has no labels if it has other columns, because one of them may be meant."""
+    others = [name for name in columns if name != "id"]
     if others:
         logger.warning(
             "%s has no column 'label', so no node is labelled; its %s not read. Name the column of labels 'label'.",
-            nodes.where,
+            where,
             f"column {others[0]!r} is" if len(others) == 1 else f"columns {', '.join(map(repr, others))} are",
         )
-    return [""] * nodes.rows
 
 
 def table_features(table: Table) -> Features:
@@ -183,7 +188,7 @@ def number_ends(table: Table, ids: list[str], known_as: str) -> Links:
             unknown = error.args[0]
             raise InputError(
                 f"{table.where} has the {name} {unknown!r} in row {cells.index(unknown) + 1}, which is not {known_as}"
-                + _remedy(unknown, number)
+                + remedy(unknown, number)
             ) from None
     weight = None
     if "weight" in table.columns:
@@ -196,10 +201,11 @@ def number_ends(table: Table, ids: list[str], known_as: str) -> Links:
     return Links(table.where, index, weight)
 
 
-def _remedy(unknown: str, number: dict[str, int]) -> str:
+def remedy(unknown: str, known: Container[str]) -> str:
+    """What to do about an unknown id."""
     if is_number(unknown) and math.isfinite(float(unknown)) and float(unknown).is_integer():
         whole = str(int(float(unknown)))
-        if whole in number:
+        if whole in known:
             return f", though {whole!r} is; write ids the same way everywhere."
     return "; add that node or drop the row."
 

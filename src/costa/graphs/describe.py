@@ -15,7 +15,8 @@ def describe(graph: Data) -> str:
     >>> describe(load_graph("digits"))
     'digits: 1,797 nodes, 7,522 edges, 64 features, 10 classes'
     """
-    loops = int((graph.edge_index[0] == graph.edge_index[1]).sum())
+    on_disk = graph.get("fingerprint") is not None  # without self-loops
+    loops = 0 if on_disk else int((graph.edge_index[0] == graph.edge_index[1]).sum())
     edges = counted((graph.num_edges - loops) // 2 + loops, "edge")
     weighted = " (weighted)" if graph.get("edge_weight") is not None else ""
     y = graph.get("y")

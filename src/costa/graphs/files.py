@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from costa.errors import InputError
-from costa.graphs import arrays, tables
+from costa.graphs import arrays, streaming, tables
 from costa.graphs.arrays import Features
 from costa.graphs.assembly import assemble
+from costa.graphs.streaming import Report
 from costa.graphs.tables import Table
+from costa.memory import workspace
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -36,11 +38,13 @@ FEATURES = (".npy", ".npz", *tables.KINDS)
 NODES = tables.KINDS
 
 
-def read_folder(folder: Path) -> Data:
+def read_folder(folder: Path, memory: int | None = None, report: Report = lambda text: None) -> Data:
     """The graph in `folder`, with ``node_ids`` and ``label_names`` to translate rows and codes back.
 
     Args:
         folder: A folder with the layout above; its name becomes the graph's.
+        memory: As in :func:`read_files`.
+        report: As in :func:`read_files`.
 
     Raises:
         InputError: A file is missing, ambiguous or malformed; the message says where and why.
@@ -58,26 +62,38 @@ def read_folder(folder: Path) -> Data:
     if edges is None:
         names = ", ".join(f"edges{kind}" for kind in EDGES)
         raise InputError(f"the folder {str(folder)!r} has no edges file; put one of {names} there.")
-    graph = read_files(edges, _find(folder, "features", FEATURES), _find(folder, "nodes", NODES))
+    features, nodes = _find(folder, "features", FEATURES), _find(folder, "nodes", NODES)
+    graph = read_files(edges, features, nodes, memory, report)
     graph.name = folder.resolve().name
     return graph
 
 
-def read_files(edges: Path, features: Path | None = None, nodes: Path | None = None) -> Data:
+def read_files(
+    edges: Path,
+    features: Path | None = None,
+    nodes: Path | None = None,
+    memory: int | None = None,
+    report: Report = lambda text: None,
+) -> Data:
     """The graph in the given files, named after the first file, or after its folder if the file is called ``edges``.
 
     Args:
         edges: A table of edges, a bundle or a GraphML file.
         features: A matrix or a table of features.
         nodes: A table of ids and perhaps labels.
+        memory: The bytes that the graph may take; tables of edges beside features are then read in chunks and stay on
+            disk, as large ones do in any case (:mod:`costa.graphs.streaming`).
+        report: Called with a line as each stage of reading in chunks begins.
     """
     tables.check_file(edges)
     kind = _kind(edges, (*EDGES, *WHOLE), "edges")
-    matrix = None if features is None else _read_features(features)
-    table = None
     if nodes is not None:
         _kind(nodes, NODES, "nodes")
-        table = tables.read_table(nodes)
+    if features is not None and kind in EDGES and streaming.calls_for(edges, features, memory):
+        _kind(features, FEATURES, "features")
+        return streaming.read_stored(edges, features, nodes, memory=workspace(memory), report=report)
+    matrix = None if features is None else _read_features(features)
+    table = None if nodes is None else tables.read_table(nodes)
     if kind == ".npz":
         graph = _assemble_bundle(edges, matrix, table)
     elif kind == ".graphml":

@@ -156,11 +156,7 @@ def _shown(cell: object) -> str:
 
 def read_table(path: Path) -> Table:
     """The table in a file whose name ends in one of :data:`KINDS`."""
-    table = _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_csv(path)
-    # pandas writes its index like this by default; it would be read as a feature.
-    if any(name == "" or name.startswith("__index_level_") for name in table.columns):
-        raise InputError(f"{table.where} has a column without a name; name it, or leave it out (pandas: index=False).")
-    return table
+    return _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_csv(path)
 
 
 def from_frame(frame: Any, where: str) -> Table:
@@ -168,7 +164,7 @@ def from_frame(frame: Any, where: str) -> Table:
     if getattr(getattr(frame, "index", None), "name", None) == "id" and "id" not in frame.columns:
         frame = frame.reset_index()
     names = list(frame.columns)
-    _check_names([str(name).strip() for name in names], where)
+    check_names([str(name).strip() for name in names], where)
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name].to_numpy()
@@ -194,6 +190,23 @@ def _read_csv(path: Path) -> Table:
     check_file(path)
     text = _decode(path.read_bytes(), where)
     header, columns, rows = (_split_quoted if '"' in text else _split_plain)(text, delimiter, where)
+    _check_header(header, delimiter, where)
+    return Table(where, path.name, dict(zip(header, columns, strict=True)), rows)
+
+
+def read_header(path: Path, delimiter: str) -> list[str]:
+    """The names in the first line of a text file, as they stand there."""
+    where = repr(str(path))
+    with path.open("rb") as file:
+        line = _decode(file.readline(2**20), where).rstrip("\r\n")
+    if not line:
+        raise _empty(where)
+    header = next(csv.reader([line], delimiter=delimiter))
+    _check_header([name.strip() for name in header], delimiter, where)
+    return header
+
+
+def _check_header(header: list[str], delimiter: str, where: str) -> None:
     for other, called in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
         if len(header) == 1 and other in header[0]:
             wanted = "tabs" if delimiter == "\t" else "commas"
@@ -201,11 +214,10 @@ def _read_csv(path: Path) -> Table:
                 f"{where} separates its cells with {called}; use {wanted} instead"
                 + (", or rename the file to end in .tsv." if other == "\t" else ".")
             )
-    _check_names(header, where)
+    check_names(header, where)
     # 0, 1, 2 are valid names, which pandas writes; other numbers are a first row without a header above it.
     if all(map(is_number, header)) and header != [str(i) for i in range(len(header))]:
         raise InputError(f"the first line of {where} is all numbers; put a line of column names above it.")
-    return Table(where, path.name, dict(zip(header, columns, strict=True)), rows)
 
 
 def _decode(raw: bytes, where: str) -> str:
@@ -271,10 +283,14 @@ def _ragged(where: str, row: int, cells: int, width: int) -> InputError:
     )
 
 
-def _check_names(names: list[str], where: str) -> None:
+def check_names(names: list[str], where: str) -> None:
+    """Refuse two columns of one name, or one without a name."""
     if len(set(names)) < len(names):
         name = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{where} has two columns named {name!r}; rename one of them.")
+    # pandas writes its index like this by default; it would be read as a feature.
+    if any(name == "" or name.startswith("__index_level_") for name in names):
+        raise InputError(f"{where} has a column without a name; name it, or leave it out (pandas: index=False).")
 
 
 def _read_parquet(path: Path) -> Table:
@@ -292,7 +308,7 @@ def _read_parquet(path: Path) -> Table:
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{where} cannot be read as Parquet ({type(error).__name__}); write it again.") from error
     names = [name.strip() for name in table.column_names]
-    _check_names(names, where)
+    check_names(names, where)
     columns: dict[str, Column] = {}
     for name, column in zip(names, table.columns, strict=True):
         whole = pyarrow.types.is_integer(column.type) and not column.null_count

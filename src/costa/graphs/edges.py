@@ -1,0 +1,148 @@
+"""The edges of a large graph as CSR on disk, in two passes over a list of links that is not in memory.
+
+    pass 1    count the neighbours of every node, both directions: their running sum says where each row begins
+    pass 2    put every neighbour into its row
+    then      each row in order, each neighbour once, w_ij = max(Σ w(i→j), Σ w(j→i)) as in :mod:`costa.graphs.assembly`
+
+Memory holds a few numbers for each node and the links of one chunk; what is larger is a mapped file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from costa.graphs.storage import Growing
+
+CHUNK = 2**22
+"""Links that are handled at a time."""
+
+Integers = NDArray[np.int64]
+
+
+class Links:
+    """Links between row numbers, spooled to a folder as they are read; self-loops and weights of 0 are left out.
+
+    Args:
+        folder: Where the two files go; :meth:`remove` deletes them.
+        weighted: Whether links have weights.
+    """
+
+    def __init__(self, folder: Path, *, weighted: bool) -> None:
+        self._ends, self._weights = folder / "links.npy", folder / "link-weights.npy"
+        self.weighted = weighted
+        self.dropped = 0
+        """Number of self-loops left out."""
+
+    def __enter__(self) -> Links:
+        self._ends_file = Growing(self._ends, np.dtype(np.int32), 2).__enter__()
+        self._weights_file = Growing(self._weights, np.dtype(np.float32)).__enter__() if self.weighted else None
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for file in (self._ends_file, self._weights_file):
+            if file is not None:
+                file.__exit__(*raised)  # type: ignore[arg-type]
+
+    def append(self, source: Integers, target: Integers, weight: NDArray[np.float64] | None) -> None:
+        """Add links."""
+        kept = source != target
+        self.dropped += len(source) - int(kept.sum())
+        if weight is not None and self._weights_file is not None:
+            kept &= weight > 0
+            self._weights_file.append(weight[kept])
+        self._ends_file.append(np.stack([source[kept], target[kept]], axis=1))
+
+    def chunks(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float32] | None]]:
+        """Rows of source and target, and their weights."""
+        ends = np.load(self._ends, mmap_mode="r")
+        weights = np.load(self._weights, mmap_mode="r") if self.weighted else None
+        for start in range(0, len(ends), CHUNK):
+            rows = slice(start, start + CHUNK)
+            yield np.array(ends[rows]), None if weights is None else np.array(weights[rows])
+
+    def remove(self) -> None:
+        """Delete the files."""
+        self._ends.unlink()
+        self._weights.unlink(missing_ok=True)
+
+
+def lay_out(links: Links, n: int, folder: Path) -> int:
+    """Write ``crow.npy``, ``col.npy`` and perhaps ``weight.npy``; return the number of directed edges."""
+    raw = _begins(links, n)
+    ends, weights = _fill_rows(links, raw, folder)
+    count = _merge(raw, ends, weights, folder)
+    for path in (folder / "raw-col.npy", folder / "raw-weight.npy"):
+        path.unlink(missing_ok=True)
+    return count
+
+
+def _begins(links: Links, n: int) -> Integers:
+    """Where the row of each node begins, if each link is in the rows of both its ends."""
+    counts = np.zeros(n + 1, dtype=np.int64)
+    for ends, _ in links.chunks():
+        # a bincount of few links would cost a pass over all nodes
+        found, times = np.unique(ends, return_counts=True)
+        counts[found + 1] += times
+    return np.cumsum(counts)
+
+
+def _fill_rows(links: Links, begins: Integers, folder: Path) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+    """The neighbours in their rows; the weight of a link that points at the row's node is negative."""
+    size = max(1, int(begins[-1]))
+    col = np.lib.format.open_memmap(folder / "raw-col.npy", mode="w+", dtype=np.int32, shape=(size,))
+    weight = None
+    if links.weighted:
+        weight = np.lib.format.open_memmap(folder / "raw-weight.npy", mode="w+", dtype=np.float32, shape=(size,))
+    free = begins[:-1].copy()
+    for ends, weights in links.chunks():
+        for own, other, sign in ((ends[:, 0], ends[:, 1], 1), (ends[:, 1], ends[:, 0], -1)):
+            order = np.argsort(own, kind="stable")
+            rows = own[order]
+            first = np.flatnonzero(np.diff(rows, prepend=-1))
+            times = np.diff(first, append=len(rows))
+            places = free[rows] + np.arange(len(rows)) - np.repeat(first, times)
+            col[places] = other[order]
+            if weight is not None and weights is not None:
+                weight[places] = sign * weights[order]
+            free[rows[first]] += times
+    return col, weight
+
+
+def _merge(begins: Integers, col: NDArray[np.int32], weight: NDArray[np.float32] | None, folder: Path) -> int:
+    """Sort each row and merge what is in it twice."""
+    n = len(begins) - 1
+    crow = np.zeros(n + 1, dtype=np.int64)
+    with (
+        Growing(folder / "col.npy", np.dtype(np.int32)) as cols,
+        Growing(folder / ("weight.npy" if weight is not None else "none.npy"), np.dtype(np.float32)) as merged,
+    ):
+        start = 0
+        while start < n:
+            stop = max(start + 1, int(np.searchsorted(begins, begins[start] + CHUNK, side="right")) - 1)
+            inside = slice(int(begins[start]), int(begins[stop]))
+            rows = np.repeat(np.arange(start, stop), np.diff(begins[start : stop + 1]))
+            keys = rows * n + col[inside]
+            if weight is None:
+                keys = np.unique(keys)
+            else:
+                keys, values = _heavier(keys, np.array(weight[inside], dtype=np.float64))
+                merged.append(values)
+            cols.append(keys % n)
+            crow[start + 1 : stop + 1] = np.bincount(keys // n - start, minlength=stop - start)
+            start = stop
+    (folder / "none.npy").unlink(missing_ok=True)
+    np.cumsum(crow, out=crow)
+    np.save(folder / "crow.npy", crow)
+    return int(crow[-1])
+
+
+def _heavier(keys: Integers, weight: NDArray[np.float64]) -> tuple[Integers, NDArray[np.float64]]:
+    """Each key once, with the larger of the sums of its positive and of its negative weights."""
+    found, place = np.unique(keys, return_inverse=True)
+    there = np.bincount(place, np.maximum(weight, 0), len(found))
+    back = np.bincount(place, np.maximum(-weight, 0), len(found))
+    return found, np.maximum(there, back)

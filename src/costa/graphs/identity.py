@@ -1,0 +1,31 @@
+"""What a graph's arrays are, as a short digest: the name of what is cached for it."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from torch_geometric.data import Data
+
+from costa.nn.sparse import is_csr
+
+ARRAYS = ("x", "edge_index", "edge_weight", "y")
+
+
+def digest(graph: Data, about: str) -> str:
+    """A digest of the features, edges, weights and labels, and of this text; a graph on disk has its own."""
+    own = hashlib.blake2b(about.encode(), digest_size=16)
+    fingerprint = graph.get("fingerprint")
+    if fingerprint is not None:
+        own.update(str(fingerprint).encode())
+        return own.hexdigest()
+    for name in ARRAYS:
+        value = graph.get(name)
+        if value is not None:
+            parts = (value.crow_indices(), value.col_indices(), value.values()) if is_csr(value) else (value,)
+            own.update(f"{name} {tuple(value.shape)}".encode())
+            for part in parts:
+                array = np.ascontiguousarray(part.numpy())
+                own.update(f"{array.dtype} {array.shape}".encode())
+                own.update(array.data)
+    return own.hexdigest()

@@ -1,0 +1,295 @@
+"""Features from files larger than memory: a ``.npy`` array in its place, others written beside the graph in chunks.
+
+A ``.npz`` file is unpacked, member by member, into ``.npy`` files, which can be mapped; a table is read in chunks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from costa.errors import InputError
+from costa.graphs.arrays import check_size
+from costa.graphs.assembly import logger
+from costa.graphs.chunks import ChunkedTable, Numbering
+from costa.graphs.storage import Growing, open_array
+from costa.graphs.tables import check_file, not_finite
+from costa.nn.sparse import SPARSE_BELOW
+
+ENTRIES = 2**24
+"""Entries of a dense array that are handled at a time."""
+PARTS = ("data", "indices", "indptr", "shape")
+
+Floats = NDArray[np.float32]
+
+
+class Matrix:
+    """Features in a file: n × columns, in the file's order.
+
+    Args:
+        path: The file.
+        shape: Its rows and columns.
+    """
+
+    ids: Any = None
+    """The ids of its rows, an Arrow array; None if it has none."""
+
+    def __init__(self, path: Path, shape: tuple[int, ...]) -> None:
+        self.where, self.short = repr(str(path)), path.name
+        if len(shape) != 2:
+            raise InputError(f"{self.where} has the shape {tuple(shape)}; give one row of features for each node.")
+        check_size(shape, self.where)
+        self.n, self.columns = shape
+
+    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+        """Write the arrays of :mod:`costa.graphs.storage` into a folder, in the nodes' order; return their names."""
+        raise NotImplementedError
+
+
+class DenseMatrix(Matrix):
+    """A ``.npy`` file; float32 is used where it is, anything else is converted."""
+
+    def __init__(self, path: Path, named: Path | None = None) -> None:
+        check_file(path)
+        try:
+            self.array = open_array(path)
+        except (OSError, EOFError, ValueError) as error:
+            raise _unreadable(repr(str(named or path)), error) from error
+        super().__init__(named or path, self.array.shape)
+        if self.array.dtype.kind not in "biuf":
+            raise InputError(f"{self.where} holds {self.array.dtype} values; give real numbers.")
+        usable = self.array.dtype == np.float32 and self.array.flags.c_contiguous and named is None
+        self.in_place = path.resolve() if usable else None
+
+    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+        """Check the values; copy them only if they are not float32."""
+        check = Check(self)
+        if self.in_place is not None:
+            for start, rows in self._chunks():
+                check(rows, start)
+        else:
+            with Growing(folder / "x.npy", np.dtype(np.float32), self.columns) as file:
+                for start, rows in self._chunks():
+                    check(rows, start)
+                    file.append(rows)
+        check.end()
+        return [] if self.in_place is not None else ["x"]
+
+    def _chunks(self) -> Iterator[tuple[int, Floats]]:
+        step = max(1, ENTRIES // self.columns)
+        for start in range(0, self.n, step):
+            with np.errstate(over="ignore"):
+                yield start, np.asarray(self.array[start : start + step], dtype=np.float32)
+
+
+class CompressedMatrix(Matrix):
+    """A sparse matrix as ``scipy.sparse.save_npz`` writes it in CSR form, unpacked into a folder."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        for part in PARTS:
+            _unpack(path, f"{part}.npy", folder / f"raw-{part}.npy")
+        self._data, self._indices, self._indptr, shape = (open_array(folder / f"raw-{part}.npy") for part in PARTS)
+        super().__init__(path, tuple(np.array(shape).tolist()))
+        if self._data.dtype.kind not in "biuf":
+            raise InputError(f"{self.where} holds {self._data.dtype} values; give real numbers.")
+        stored, ends = len(self._data), self._indptr
+        if len(ends) != self.n + 1 or ends[0] != 0 or ends[-1] != stored or len(self._indices) != stored:
+            raise self._torn()
+
+    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+        """Its rows, chunk by chunk, without duplicates or stored zeros; dense if they are rather full."""
+        dense = len(self._data) >= SPARSE_BELOW * self.n * self.columns
+        names = self._write_dense(folder) if dense else self._write_sparse(folder)
+        for part in PARTS:
+            (folder / f"raw-{part}.npy").unlink()
+        return names
+
+    def _write_dense(self, folder: Path) -> list[str]:
+        check = Check(self)
+        with Growing(folder / "x.npy", np.dtype(np.float32), self.columns) as file:
+            for start, rows in self._chunks(max(1, ENTRIES // self.columns)):
+                dense = rows.toarray()
+                check(dense, start)
+                file.append(dense)
+        check.end()
+        return ["x"]
+
+    def _write_sparse(self, folder: Path) -> list[str]:
+        check = Check(self)
+        crow, total = [np.zeros(1, dtype=np.int64)], 0
+        wide = np.dtype(np.int32 if len(self._data) < 2**31 else np.int64)
+        with (
+            Growing(folder / "x-col.npy", wide) as col,
+            Growing(folder / "x-values.npy", np.dtype(np.float32)) as values,
+        ):
+            for start, rows in self._chunks(ENTRIES // 16):
+                check(rows, start)
+                crow.append(rows.indptr[1:] + total)
+                total += rows.nnz
+                col.append(rows.indices)
+                values.append(rows.data)
+        check.end()
+        np.save(folder / "x-crow.npy", np.concatenate(crow))
+        return ["x-crow", "x-col", "x-values"]
+
+    def _chunks(self, step: int) -> Iterator[tuple[int, csr_array]]:
+        for start in range(0, self.n, step):
+            ends = np.array(self._indptr[start : start + step + 1], dtype=np.int64)
+            inside = slice(int(ends[0]), int(ends[-1]))
+            try:
+                with np.errstate(over="ignore"):
+                    parts = (np.array(self._data[inside], dtype=np.float32), np.array(self._indices[inside]))
+                rows = csr_array((*parts, ends - ends[0]), shape=(len(ends) - 1, self.columns))
+                rows.check_format(full_check=True)
+            except (TypeError, ValueError):
+                raise self._torn() from None
+            rows.sum_duplicates()
+            rows.eliminate_zeros()
+            yield start, rows
+
+    def _torn(self) -> InputError:
+        return InputError(
+            f"the parts of {self.where} do not fit together as a CSR matrix; save it again with scipy.sparse.save_npz."
+        )
+
+
+class TableMatrix(Matrix):
+    """A table whose columns but ``id`` are features."""
+
+    def __init__(self, path: Path) -> None:
+        self._table = ChunkedTable(path, ("id",))
+        self._names = [name for name in self._table.names if name != "id"]
+        if "id" in self._table.names:
+            self.ids = self._table.column("id")
+        rows = len(self.ids) if self.ids is not None else _count(self._table)
+        super().__init__(path, (rows, len(self._names)))
+        if self.ids is not None:
+            Numbering(self.ids, rows, "an id").check_unique(self._table)
+
+    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+        """Its rows in the nodes' order."""
+        check = Check(self)
+        place = None if self.ids is None else self._places(numbering)
+        shape = (numbering.n, self.columns)
+        x = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=np.float32, shape=shape)
+        for chunk in self._table.chunks(self._names):
+            rows = np.stack([self._numbers(chunk.columns[name], name) for name in self._names], axis=1)
+            start = chunk.first - 1
+            check(rows, start)
+            x[slice(start, start + len(rows)) if place is None else place[start : start + len(rows)]] = rows
+        check.end()
+        return ["x"]
+
+    def _places(self, numbering: Numbering) -> NDArray[np.int64] | None:
+        """The node of each row; None if they are in the nodes' order."""
+        place = numbering.rows(self.ids)
+        if (place < 0).any():
+            extra = str(self.ids[int(np.flatnonzero(place < 0)[0])].as_py())
+            raise InputError(f"{self.where} has a row for {extra!r}, which is not {numbering.known_as}; drop the row.")
+        if self.n < numbering.n:
+            there = np.zeros(numbering.n, dtype=bool)
+            there[place] = True
+            node = numbering.name(int(np.flatnonzero(~there)[0]))
+            raise InputError(f"{self.where} has no row for the node {node!r}; add it.")
+        return None if np.array_equal(place, np.arange(self.n)) else place
+
+    def _numbers(self, column: Any, name: str) -> Floats:
+        import pyarrow
+
+        if not (
+            pyarrow.types.is_floating(column.type)
+            or pyarrow.types.is_integer(column.type)
+            or pyarrow.types.is_boolean(column.type)
+        ):
+            raise InputError(
+                f"{self.where} has {column.type} values in the column {name!r}; give numbers, or drop the column."
+            )
+        with np.errstate(over="ignore"):
+            return column.to_numpy(zero_copy_only=False).astype(np.float32)
+
+
+def open_matrix(path: Path, folder: Path) -> Matrix:
+    """The features in a file; ``folder`` is where an archive is unpacked."""
+    kind = path.suffix.lower()
+    if kind == ".npy":
+        return DenseMatrix(path)
+    if kind != ".npz":
+        return TableMatrix(path)
+    check_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (OSError, zipfile.BadZipFile) as error:
+        raise _unreadable(repr(str(path)), error) from error
+    if {f"{part}.npy" for part in PARTS} <= set(names):
+        return CompressedMatrix(path, folder)
+    if len(names) != 1:
+        keys = ", ".join(name.removesuffix(".npy") for name in names) or "nothing"
+        raise InputError(f"{str(path)!r} holds {keys}; save exactly one array or sparse matrix in it.")
+    unpacked = folder / "raw.npy"
+    _unpack(path, names[0], unpacked)
+    return DenseMatrix(unpacked, path)
+
+
+def _unpack(path: Path, member: str, to: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as packed, to.open("wb") as file:
+            shutil.copyfileobj(packed, file, 2**24)
+    except (OSError, EOFError, LookupError, zipfile.BadZipFile) as error:
+        raise _unreadable(repr(str(path)), error) from error
+
+
+def _unreadable(what: str, error: Exception) -> InputError:
+    return InputError(
+        f"{what} cannot be read as a NumPy file ({type(error).__name__}); "
+        f"save it again with numpy.save, numpy.savez or scipy.sparse.save_npz."
+    )
+
+
+def _count(table: ChunkedTable) -> int:
+    return sum(len(chunk.columns[table.names[0]]) for chunk in table.chunks(table.names[:1]))
+
+
+class Check:
+    """What is refused in features, and what is worth a warning, seen chunk by chunk."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._where = matrix.where
+        self._low, self._high = np.full(matrix.columns, np.inf), np.full(matrix.columns, -np.inf)
+        self._rows = 0
+
+    def __call__(self, rows: Floats | csr_array, start: int) -> None:
+        """Look at some rows, the first of which has this number."""
+        dense = isinstance(rows, np.ndarray)
+        values = rows if dense else rows.data
+        if not np.isfinite(values).all():
+            row, column = np.argwhere(~np.isfinite(rows if dense else rows.toarray()))[0].tolist()
+            raise InputError(
+                f"{self._where} has {not_finite(float(rows[row, column]))} in row {start + row}, column {column} (both"
+                " from 0); replace it, or drop the row or the column."
+            )
+        low, high = (rows.min(axis=0), rows.max(axis=0))
+        low, high = (low, high) if dense else (low.toarray(), high.toarray())
+        self._low, self._high = np.minimum(self._low, low.ravel()), np.maximum(self._high, high.ravel())
+        self._rows += rows.shape[0]
+
+    def end(self) -> None:
+        """Refuse features that are all 0; warn if all nodes have the same."""
+        if not self._low.any() and not self._high.any():
+            raise InputError(
+                f"{self._where} holds nothing but zeros; give features, or leave them out to have them made from the"
+                " edges."
+            )
+        if self._rows > 1 and (self._low == self._high).all():
+            logger.warning(
+                "%s has the same features for every node, so they cannot tell nodes apart; leave them out to have them"
+                " made from the edges.",
+                self._where,
+            )

@@ -1,0 +1,263 @@
+"""Graphs that stay on disk: arrays in a folder, mapped into memory, which reads only what is used.
+
+    crow.npy, col.npy                   Â's pattern: the neighbours of node i are col[crow[i] : crow[i + 1]]
+    weight.npy                          the weights of these edges, if they have any
+    x.npy                               the features, n × d
+    x-crow.npy, x-col.npy, x-values.npy     the same as CSR, if they are sparse
+    y.npy                               class codes, −1 if unlabelled
+    ids.parquet                         the nodes' ids, unless they are the row numbers
+    graph.json                          everything else; written last, so a folder without it is not finished
+
+:mod:`costa.graphs.streaming` writes such a folder from a user's files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from costa.nn.sparse import csr, is_csr, row_pointer
+
+ABOUT = "graph.json"
+VERSION = 1
+"""Raised whenever a folder would be written differently."""
+IDS = "ids.parquet"
+HASHED = 2**24
+"""Bytes that are hashed at a time."""
+
+
+class Growing:
+    """A ``.npy`` file that rows are appended to; memory holds only what is being written.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rows.npy"
+    >>> with Growing(path, np.dtype("float32"), 2) as file:
+    ...     file.append(np.ones((3, 2)))
+    >>> np.load(path).shape
+    (3, 2)
+    """
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], columns: int | None = None) -> None:
+        self._path, self._dtype = path, dtype
+        self._row: tuple[int, ...] = () if columns is None else (columns,)
+        self._file: BinaryIO
+        self.rows = 0
+
+    def __enter__(self) -> Growing:
+        self._file = self._path.open("wb")
+        self._write_header()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._file.seek(0)
+                self._write_header()
+        finally:
+            self._file.close()
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Write more rows."""
+        np.ascontiguousarray(rows, dtype=self._dtype).tofile(self._file)
+        self.rows += len(rows)
+
+    def _write_header(self) -> None:
+        # NumPy leaves room for the first number to grow
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self._dtype),
+            "fortran_order": False,
+            "shape": (self.rows, *self._row),
+        }
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+def open_array(path: Path) -> NDArray[Any]:
+    """A ``.npy`` file, mapped read-only."""
+    mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return mapped
+
+
+def mapped(array: NDArray[Any]) -> Tensor:
+    """A mapped array as a tensor that must not be written to."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)
+
+
+class Ids(Sequence[str]):
+    """Node ids as Arrow keeps them, read as text."""
+
+    def __init__(self, ids: Any) -> None:
+        self._ids = ids
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [str(each) for each in self._ids[index].to_pylist()]
+        return str(self._ids[index].as_py())
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[str]:
+        for chunk in self._ids.chunks:
+            yield from map(str, chunk.to_pylist())
+
+
+class RowNumbers(Sequence[str]):
+    """Node ids that are the row numbers, as text."""
+
+    def __init__(self, n: int) -> None:
+        self._rows = range(n)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        found = self._rows[index]
+        return str(found) if isinstance(found, int) else [str(row) for row in found]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class StoredGraph(Data):
+    """A graph on disk. ``crow`` and ``col`` are its edges; ``edge_index`` is written out whenever it is asked for.
+
+    Attributes:
+        crow: Where the neighbours of each node begin in ``col``; both directions of an edge are there, no self-loop.
+        col: The neighbours, in order for each node, int32.
+        folder: Where the arrays are, and what is computed from them may be kept.
+        fingerprint: A digest of the edges, the features and the labels.
+        memory: The bytes that arrays in memory may take.
+    """
+
+    @property
+    def edge_index(self) -> Tensor:
+        """Both directions of every edge, 2 × e, in memory."""
+        return torch.stack([torch.repeat_interleave(self.crow.diff()), self.col.long()])
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges."""
+        return self.col.numel()
+
+    def rows_of_x(self, start: int, stop: int) -> Tensor:
+        """These rows of the features, read into memory; CSR if they are sparse."""
+        if not is_csr(self.x):
+            return self.x[start:stop].clone()
+        crow, col, values = self.x.crow_indices(), self.x.col_indices(), self.x.values()
+        inside = slice(int(crow[start]), int(crow[stop]))
+        return csr(crow[start : stop + 1] - crow[start], col[inside], values[inside], (stop - start, self.x.shape[1]))
+
+    def some_rows_of_x(self, most: int) -> Tensor:
+        """At most so many rows, evenly spaced, in memory."""
+        step = max(1, -(-self.num_nodes // most))
+        if not is_csr(self.x):
+            return self.x[::step].clone()
+        crow, col, values = self.x.crow_indices(), self.x.col_indices(), self.x.values()
+        rows = torch.arange(0, self.num_nodes, step)
+        counts = (crow[rows + 1] - crow[rows]).long()
+        ends = counts.cumsum(0)
+        places = torch.arange(int(ends[-1])) + torch.repeat_interleave(crow[rows].long() - ends + counts, counts)
+        pointer = torch.cat([ends.new_zeros(1), ends])
+        return csr(pointer, col[places], values[places], (len(rows), self.x.shape[1]))
+
+
+def store(graph: Data, folder: Path) -> None:
+    """Write a checked graph that is in memory into a new folder, but for its name and ids."""
+    order = torch.argsort(graph.edge_index[0] * graph.num_nodes + graph.edge_index[1])
+    source, target = graph.edge_index[:, order]
+    apart = source != target
+    arrays = {
+        "crow": row_pointer(source[apart], graph.num_nodes),
+        "col": target[apart].int(),
+        "y": graph.y if graph.get("y") is not None else torch.full((graph.num_nodes,), -1),
+    }
+    if graph.get("edge_weight") is not None:
+        arrays["weight"] = graph.edge_weight[order][apart].float()
+    if is_csr(graph.x):
+        parts = (graph.x.crow_indices(), graph.x.col_indices(), graph.x.values().float())
+        arrays |= dict(zip(("x-crow", "x-col", "x-values"), parts, strict=True))
+    else:
+        arrays["x"] = graph.x.float()
+    folder.mkdir(parents=True)
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array.contiguous().numpy())
+    finish(folder, list(arrays), graph.num_nodes, graph.num_features, None, list(graph.get("label_names") or []))
+
+
+def finish(
+    folder: Path, arrays: Sequence[str], nodes: int, columns: int, features: Path | None, label_names: Sequence[str]
+) -> None:
+    """Write ``graph.json`` when all arrays are there; ``features`` is where they are if they were not copied."""
+    files = [folder / f"{name}.npy" for name in arrays] + ([] if features is None else [features])
+    about = {
+        "version": VERSION,
+        "nodes": nodes,
+        "columns": columns,
+        "arrays": list(arrays),
+        "features": None if features is None else str(features),
+        "label_names": list(label_names),
+        "fingerprint": _fingerprint(files),
+    }
+    (folder / ABOUT).write_text(json.dumps(about))
+
+
+def _fingerprint(files: Sequence[Path]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for path in files:
+        with path.open("rb") as file:
+            while part := file.read(HASHED):
+                digest.update(part)
+    return digest.hexdigest()
+
+
+def is_stored(folder: Path) -> bool:
+    """Whether a folder holds a finished graph of this version."""
+    try:
+        return bool(json.loads((folder / ABOUT).read_text())["version"] == VERSION)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def open_stored(folder: Path, memory: int) -> StoredGraph:
+    """The graph in a folder, mapped."""
+    about = json.loads((folder / ABOUT).read_text())
+    parts = {name: mapped(open_array(folder / f"{name}.npy")) for name in about["arrays"]}
+    n = about["nodes"]
+    if "x-values" in parts:
+        x = csr(parts["x-crow"], parts["x-col"], parts["x-values"], (n, about["columns"]))
+    else:
+        x = parts["x"] if "x" in parts else mapped(open_array(Path(about["features"])))
+    graph = StoredGraph(x=x, y=parts["y"], crow=parts["crow"], col=parts["col"])
+    if "weight" in parts:
+        graph.edge_weight = parts["weight"]
+    graph.label_names, graph.fingerprint = about["label_names"], about["fingerprint"]
+    graph.folder, graph.memory = str(folder), memory
+    ids = folder / IDS
+    graph.node_ids = _open_ids(ids) if ids.exists() else RowNumbers(n)
+    return graph
+
+
+def _open_ids(path: Path) -> Ids:
+    from pyarrow import parquet
+
+    return Ids(parquet.read_table(path, memory_map=True).column("id"))

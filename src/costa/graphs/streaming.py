@@ -1,0 +1,213 @@
+"""Read a user's large files into a graph on disk, in chunks: the same graph as :mod:`costa.graphs.files` gives.
+
+Nothing that has a number for each edge, or for each feature of each node, is ever in memory whole. What is made from
+the files is kept in the user's cache, under a name made from their paths, sizes and dates, and is used again as long
+as these stay as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from costa.errors import InputError
+from costa.graphs.assembly import encode_labels, logger, missing_labels, remedy
+from costa.graphs.chunks import Chunk, ChunkedTable, Numbering, canonical
+from costa.graphs.edges import Links, lay_out
+from costa.graphs.identity import digest
+from costa.graphs.matrices import Matrix, open_matrix
+from costa.graphs.storage import IDS, VERSION, StoredGraph, finish, is_stored, open_stored, store
+from costa.wording import counted
+
+LARGE = 2**27
+"""Bytes of edges and features from which a graph is read in chunks."""
+
+Report = Callable[[str], None]
+
+
+def calls_for(edges: Path, features: Path, memory: int | None) -> bool:
+    """Whether files are read in chunks: if they are large, or memory is limited. It takes pyarrow."""
+    if importlib.util.find_spec("pyarrow") is None:
+        return False
+    sizes = [path.stat().st_size for path in (edges, features) if path.is_file()]
+    return len(sizes) == 2 and (memory is not None or sum(sizes) >= LARGE)
+
+
+def read_stored(
+    edges: Path, features: Path, nodes: Path | None, *, memory: int, report: Report = lambda text: None
+) -> StoredGraph:
+    """The graph in these files, on disk.
+
+    Args:
+        edges: A table of edges.
+        features: A matrix or a table of features.
+        nodes: A table of ids and perhaps labels.
+        memory: The bytes that arrays in memory may take when the graph is used.
+        report: Called with a line as each stage begins.
+    """
+    files = [path.resolve() for path in (edges, features, nodes) if path is not None]
+    folder = _cache() / _key(files)
+    if not is_stored(folder):
+        with _built(folder) as building:
+            building.mkdir()
+            _build(edges, features, nodes, building, report)
+    graph = open_stored(folder, memory)
+    graph.name = edges.resolve().parent.name if edges.stem == "edges" else edges.stem
+    return graph
+
+
+def keep_on_disk(graph: Data, memory: int) -> StoredGraph:
+    """A graph that was read into memory, as arrays on disk."""
+    folder = _cache() / digest(graph, f"{VERSION}")
+    if not is_stored(folder):
+        with _built(folder) as building:
+            store(graph, building)
+    stored = open_stored(folder, memory)
+    stored.name, stored.node_ids = graph.name, graph.get("node_ids")
+    return stored
+
+
+def _cache() -> Path:
+    folder = Path(platformdirs.user_cache_dir("costa")) / "graphs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextlib.contextmanager
+def _built(folder: Path) -> Iterator[Path]:
+    """A path for a new folder, which takes this one's place at the end; of several writers the last one wins."""
+    building = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    try:
+        yield building
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(building, folder)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _key(files: Sequence[Path]) -> str:
+    digest = hashlib.blake2b(f"{VERSION}".encode(), digest_size=12)
+    for path in files:
+        about = path.stat()
+        digest.update(f"{path} {about.st_size} {about.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def _build(edges: Path, features: Path, nodes: Path | None, folder: Path, report: Report) -> None:
+    report(f"Reading the features in {features} …")
+    matrix = open_matrix(features, folder)
+    table = None if nodes is None else ChunkedTable(nodes, ("id", "label"))
+    numbering = _number(table, matrix)
+    arrays = ["y", "crow", "col", *matrix.write(numbering, folder)]
+    y, label_names = _labels(table, numbering.n)
+    np.save(folder / "y.npy", y)
+    if numbering.ids is not None:
+        _write_ids(numbering, folder / IDS)
+    report(f"Reading the edges in {edges} …")
+    links = _read_links(ChunkedTable(edges, ("source", "target")), numbering, folder)
+    report("Laying out the edges …")
+    if lay_out(links, numbering.n, folder) == 0:
+        logger.warning("%s joins no two nodes; vectors will use each node's own features only.", repr(str(edges)))
+    links.remove()
+    arrays += ["weight"] if links.weighted else []
+    in_place = None if any(name.startswith("x") for name in arrays) else features.resolve()
+    finish(folder, arrays, numbering.n, matrix.columns, in_place, label_names)
+
+
+def _number(nodes: ChunkedTable | None, matrix: Matrix) -> Numbering:
+    """The nodes in the order of their table, else of the feature rows."""
+    if nodes is not None:
+        nodes.require("id")
+        ids = nodes.column("id")
+        numbering = Numbering(ids, len(ids), f"an id in {nodes.short}")
+        numbering.check_unique(nodes)
+        if matrix.ids is None and matrix.n != numbering.n:
+            raise InputError(
+                f"{matrix.where} has {matrix.n} rows, but {nodes.short} lists {numbering.n} nodes; "
+                f"give one row for each node."
+            )
+        return numbering
+    if matrix.ids is not None:
+        return Numbering(matrix.ids, matrix.n, f"an id in {matrix.short}")
+    return Numbering(None, matrix.n, f"a row number of {matrix.short} (0 to {matrix.n - 1})")
+
+
+def _labels(nodes: ChunkedTable | None, n: int) -> tuple[NDArray[np.int64], list[str]]:
+    """The codes of the labels, −1 if unlabelled, and their names."""
+    if nodes is None or "label" not in nodes.names:
+        if nodes is not None:
+            missing_labels(nodes.where, nodes.names)
+        return np.full(n, -1), []
+    import pyarrow
+
+    parts = [
+        canonical(chunk.columns["label"], nodes, "label", chunk.first, missing="").cast(pyarrow.string())
+        for chunk in nodes.chunks(["label"])
+    ]
+    labels = pyarrow.chunked_array(parts).dictionary_encode().unify_dictionaries()
+    names = labels.chunk(0).dictionary.to_pylist()
+    codes, label_names = encode_labels(names)
+    places = np.concatenate([part.indices.to_numpy() for part in labels.chunks])
+    return codes.numpy()[places], label_names
+
+
+def _read_links(table: ChunkedTable, numbering: Numbering, folder: Path) -> Links:
+    """Spool the links between row numbers."""
+    for name in ("source", "target"):
+        table.require(name)
+    weighted = "weight" in table.names
+    columns = ["source", "target", *(["weight"] if weighted else [])]
+    with Links(folder, weighted=weighted) as links:
+        for chunk in table.chunks(columns):
+            source, target = (_rows(chunk, name, table, numbering) for name in ("source", "target"))
+            links.append(source, target, _weights(chunk, table) if weighted else None)
+    if links.dropped:
+        logger.info("%s: %s dropped", table.where, counted(links.dropped, "self-loop"))
+    return links
+
+
+def _rows(chunk: Chunk, name: str, table: ChunkedTable, numbering: Numbering) -> NDArray[np.int64]:
+    ids = canonical(chunk.columns[name], table, name, chunk.first)
+    rows = numbering.rows(ids)
+    if (rows < 0).any():
+        row = int(np.flatnonzero(rows < 0)[0])
+        unknown = str(ids[row].as_py())
+        raise InputError(
+            f"{table.where} has the {name} {unknown!r} in row {chunk.first + row}, which is not {numbering.known_as}"
+            + remedy(unknown, numbering)
+        )
+    return rows
+
+
+def _weights(chunk: Chunk, table: ChunkedTable) -> NDArray[np.float64]:
+    import pyarrow
+
+    column = chunk.columns["weight"]
+    if not (pyarrow.types.is_floating(column.type) or pyarrow.types.is_integer(column.type)):
+        raise InputError(f"{table.where} has {column.type} values in the column 'weight'; give numbers.")
+    weight: NDArray[np.float64] = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    bad = np.flatnonzero(~((weight >= 0) & (weight <= np.finfo(np.float32).max)))
+    if bad.size:
+        raise InputError(
+            f"{table.where} has the weight {weight[bad[0]]:g} in row {chunk.first + bad[0]}; weights must be finite and"
+            " 0 or more."
+        )
+    return weight
+
+
+def _write_ids(numbering: Numbering, path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"id": numbering.ids}), path)
