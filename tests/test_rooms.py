@@ -7,7 +7,19 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = [
-    *("version", "errors", "wording", "writing", "memory", "settings", "nn", "graphs", "augment", "methods", "training"),
+    *(
+        "version",
+        "errors",
+        "wording",
+        "writing",
+        "memory",
+        "settings",
+        "nn",
+        "graphs",
+        "augment",
+        "methods",
+        "training",
+    ),
     *("evaluate", "runs", "insight", "tuning", "report", "estimator", "demo", "cli", "__init__", "__main__"),
     "reproduction",
 ]

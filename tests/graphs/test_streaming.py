@@ -156,7 +156,7 @@ def test_bad_files_are_refused_in_a_sentence(tmp_path, case):
     np.save(tmp_path / "features.npy", matrix())
     with pytest.raises(InputError, match=sentence):
         load_graph(tmp_path, memory=SMALL)
-    assert not [path for path in (tmp_path / "cache" / "costa" / "graphs").iterdir()]  # nothing is left behind
+    assert not list((tmp_path / "cache" / "costa" / "graphs").iterdir())  # nothing is left behind
 
 
 def test_features_that_cannot_be_used_are_refused(tmp_path):

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from costa.graphs.synthetic import planted_partition
 from costa.nn import Adjacency, FeatureScaling, SparseMatrix
-from costa.nn.held_out import OWN, PENALTIES, SPLITS, held_out_scores
+from costa.nn.held_out import OWN, PENALTIES, SPLITS, InMemory, held_out_scores
 
 NODE, BESIDE, FAR = ((0,), 0), ((0, 1, 4), 10), ((4,), 10)
 CANDIDATES = [NODE, BESIDE, FAR, ((2, 1), 0), ((), 10)]
@@ -14,7 +14,7 @@ CANDIDATES = [NODE, BESIDE, FAR, ((2, 1), 0), ((), 10)]
 
 def scores_of(graph, candidates, **values):
     adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
-    return held_out_scores(graph.x, adjacency, candidates, **values)
+    return held_out_scores(InMemory(graph.x, adjacency), candidates, **values)
 
 
 # --- the twin -------------------------------------------------------------------------------------------------
@@ -183,14 +183,14 @@ def test_zeros_where_nothing_can_be_said(x, layout):
     if layout != "dense":
         shift = torch.full((x.shape[1],), 0.25) if layout == "shifted" else None
         x = SparseMatrix.from_csr(SparseMatrix.from_dense(x).a, shift)
-    assert held_out_scores(x, adjacency, CANDIDATES) == [0.0] * len(CANDIDATES)
+    assert held_out_scores(InMemory(x, adjacency), CANDIDATES) == [0.0] * len(CANDIDATES)
 
 
 @pytest.mark.parametrize("n", [4, 5])
 def test_four_nodes_are_enough(n):
     x = torch.randn(n, 6, generator=torch.Generator().manual_seed(0))
     adjacency = Adjacency(torch.tensor([[0, 1], [1, 0]]), n).normalized()
-    scores = torch.tensor(held_out_scores(x, adjacency, CANDIDATES))
+    scores = torch.tensor(held_out_scores(InMemory(x, adjacency), CANDIDATES))
     assert scores.isfinite().all()
     assert (scores <= 1).all()
     assert (scores != 0).any()

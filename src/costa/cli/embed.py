@@ -20,13 +20,14 @@ def embed(
     nodes: options.Nodes = None,
     device: options.Device = "auto",
     data_dir: options.DataDir = None,
+    memory: options.Memory = None,
 ) -> None:
     """Make vectors with a trained model, for its own graph or another with the same feature columns."""
     from costa import runs, training
     from costa.graphs import load_graph, name_files
 
     model = runs.load_model(run, training.resolve_device(device))
-    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir)
+    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir, memory=memory, report=say)
     runs.check_vector_path(out)
     z = runs.embed(model, run, data)
     runs.write_vectors(out, z, data.get("node_ids"))

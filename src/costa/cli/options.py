@@ -27,6 +27,13 @@ DataDir = Annotated[
         help="Look for benchmark graphs here first (nothing is written); the variable COSTA_DATA does the same.",
     ),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="What the run may take, such as 4GiB: the graph and its hops then stay on disk. Large files do so anyway.",
+    ),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda; auto uses CUDA if available.")]
 Method = Annotated[str, typer.Option(help="A name from `costa methods`.")]
 

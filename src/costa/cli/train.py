@@ -26,6 +26,7 @@ def train(
     set_: options.Set = None,
     choose: options.Choose = False,
     data_dir: options.DataDir = None,
+    memory: options.Memory = None,
     no_probe: options.NoProbe = False,
     resume: options.Resume = False,
     deterministic: options.Deterministic = False,
@@ -48,7 +49,7 @@ def train(
     if deterministic:
         training.make_deterministic()
     spec = name_files(graph, edges, features, nodes)
-    data = load_graph(spec, data_dir=data_dir)
+    data = load_graph(spec, data_dir=data_dir, memory=memory, report=say)
     if tensorboard is not None:
         board.check()
     given, named = settings.parse_assignments(set_ or []), {"given_by": "--set", "epochs_by": "--epochs"}

@@ -11,12 +11,14 @@ from typing import Any
 
 import platformdirs
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings, training
 from costa.evaluate.clustering import cluster
 from costa.evaluate.probe import linear_probe
-from costa.graphs.identity import digest
+from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
+from costa.graphs.identity import digest, is_on_disk
 from costa.methods import get_method
 from costa.writing import replacing
 
@@ -27,6 +29,8 @@ BASELINES = {
     "untrained": "the untrained network",
 }
 """The methods, and what each is called in a sentence."""
+NOT_ON_DISK = ("untrained",)
+"""Baselines that need a whole graph in memory, and are left out for a graph on disk."""
 VERSION = 7
 """Raised whenever the scores change: with the baselines' settings, the probe or the clustering."""
 
@@ -57,13 +61,15 @@ def baseline_scores(
         device: Device of the probe.
         announce: Called with a line if the scores must be computed; wide features take minutes on a CPU.
     """
-    about = f"{VERSION} {protocol} {repeats}"
+    nodes = sampled_nodes(graph.y)
+    about = f"{VERSION} {protocol} {repeats}{'' if nodes is None else f' of {len(nodes)} nodes'}"
     path = Path(platformdirs.user_cache_dir("costa")) / "floors" / f"{digest(graph, about)}.json"
     # A cache that cannot be read or written must not stop a run.
     with contextlib.suppress(OSError, ValueError, TypeError):
         return {name: Baseline(**score) for name, score in json.loads(path.read_text()).items()}
-    announce(f"Evaluating {', '.join(BASELINES.values())} on {graph.name} ({protocol}), once for this graph …")
-    scores = {name: _score(name, graph, protocol, repeats, device) for name in BASELINES}
+    shown = {name: title for name, title in BASELINES.items() if name not in NOT_ON_DISK or not is_on_disk(graph)}
+    announce(f"Evaluating {', '.join(shown.values())} on {graph.name} ({protocol}), once for this graph …")
+    scores = {name: _score(name, graph, nodes, protocol, repeats, device) for name in shown}
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as temporary:
@@ -71,9 +77,14 @@ def baseline_scores(
     return scores
 
 
-def _score(name: str, graph: Data, protocol: str, repeats: int, device: torch.device | None) -> Baseline:
+def _score(
+    name: str, graph: Data, nodes: Tensor | None, protocol: str, repeats: int, device: torch.device | None
+) -> Baseline:
     method = get_method(name)
     merged: Any = settings.merge(method.Settings, [("graph", method.choose(graph))])[0]
-    _, _, z = training.train_and_embed(method, merged, graph, device=torch.device("cpu"))
-    result = linear_probe(z, graph.y, protocol, repeats=repeats, masks=graph, device=device)
-    return Baseline(result.accuracy.mean, cluster(z, graph.y).nmi)
+    built = training.build(method, merged, graph, 0, torch.device("cpu"))
+    built.prepare(graph)
+    built.fit(graph)
+    z, labels = rows_at(built.embed_rows(graph), nodes), labels_of(graph, nodes)
+    result = linear_probe(z, labels.y, protocol, repeats=repeats, masks=labels, device=device)
+    return Baseline(result.accuracy.mean, cluster(z, labels.y).nmi)

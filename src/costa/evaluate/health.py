@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from costa.nn.sparse import is_csr
-from costa.nn.spectrum import LINE, effective_rank, mean_cosine, some_rows
+from costa.nn.spectrum import LINE, ROWS, effective_rank, mean_cosine, some_rows
 
 ALIKE = 1 - 1e-6
 """Vectors whose mean cosine is above this count as all alike."""
@@ -36,7 +36,7 @@ def status(z: Tensor, x: Tensor) -> str:
     >>> status(line, x), status(line, line)
     ('collapsed', 'ok')
     """
-    if not (z.values() if is_csr(z) else z).isfinite().all():
+    if not _finite(z):
         return "diverged"
     z = some_rows(z) if is_csr(z) else z
     if mean_cosine(z) > ALIKE or not z.any():
@@ -55,9 +55,14 @@ class Health:
 
 def measure(z: Tensor, device: torch.device | None = None) -> Health | None:
     """The health of the vectors; None if they are not finite."""
-    if not z.isfinite().all():
+    if not _finite(z):
         return None
     return Health(effective_rank(z, device), mean_cosine(z))
+
+
+def _finite(z: Tensor) -> bool:
+    # parts, because the answer for each number of a large Z takes a quarter of its memory
+    return all(bool(part.isfinite().all()) for part in (z.values() if is_csr(z) else z).split(ROWS))
 
 
 def remedy(status: str, known: Container[str]) -> str:

@@ -89,9 +89,11 @@ def load_graph(
         kind = "-folder" if path.is_dir() else "-file"
         graph.name += kind if graph.name in known else ""
 
-    if graph.get("fingerprint") is not None:
-        return graph  # what is on disk was checked as it was written
     from costa.graphs.checks import check_graph
+    from costa.graphs.identity import is_on_disk
+
+    if is_on_disk(graph):
+        return graph  # it was checked as it was written
 
     check_graph(graph)
     if limit is None:
@@ -128,8 +130,8 @@ def _read_path(
         path, (features, nodes) = Path(edges), joined
     elif not os.path.lexists(path) and path.suffix.lower() not in EDGES + WHOLE:
         raise InputError(_unknown(given))
-    others = (None if name is None else Path(name).expanduser() for name in (features, nodes))
-    return read_files(path.expanduser(), *others, memory, report)
+    joined_features, joined_nodes = (None if name is None else Path(name).expanduser() for name in (features, nodes))
+    return read_files(path.expanduser(), joined_features, joined_nodes, memory, report)
 
 
 def name_files(

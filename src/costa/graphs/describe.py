@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch_geometric.data import Data
 
+from costa.graphs.identity import is_on_disk
 from costa.graphs.labels import classes_of
 from costa.wording import counted
 
@@ -15,8 +16,7 @@ def describe(graph: Data) -> str:
     >>> describe(load_graph("digits"))
     'digits: 1,797 nodes, 7,522 edges, 64 features, 10 classes'
     """
-    on_disk = graph.get("fingerprint") is not None  # without self-loops
-    loops = 0 if on_disk else int((graph.edge_index[0] == graph.edge_index[1]).sum())
+    loops = 0 if is_on_disk(graph) else int((graph.edge_index[0] == graph.edge_index[1]).sum())
     edges = counted((graph.num_edges - loops) // 2 + loops, "edge")
     weighted = " (weighted)" if graph.get("edge_weight") is not None else ""
     y = graph.get("y")

@@ -265,18 +265,18 @@ class Check:
         self._low, self._high = np.full(matrix.columns, np.inf), np.full(matrix.columns, -np.inf)
         self._rows = 0
 
-    def __call__(self, rows: Floats | csr_array, start: int) -> None:
-        """Look at some rows, the first of which has this number."""
-        dense = isinstance(rows, np.ndarray)
-        values = rows if dense else rows.data
-        if not np.isfinite(values).all():
-            row, column = np.argwhere(~np.isfinite(rows if dense else rows.toarray()))[0].tolist()
+    def __call__(self, rows: Any, start: int) -> None:
+        """Look at some rows, dense or a ``csr_array``, the first of which has this number."""
+        dense = rows if isinstance(rows, np.ndarray) else None
+        if not np.isfinite(rows.data if dense is None else dense).all():
+            row, column = np.argwhere(~np.isfinite(rows.toarray() if dense is None else dense))[0].tolist()
             raise InputError(
                 f"{self._where} has {not_finite(float(rows[row, column]))} in row {start + row}, column {column} (both"
                 " from 0); replace it, or drop the row or the column."
             )
-        low, high = (rows.min(axis=0), rows.max(axis=0))
-        low, high = (low, high) if dense else (low.toarray(), high.toarray())
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        if dense is None:
+            low, high = low.toarray(), high.toarray()
         self._low, self._high = np.minimum(self._low, low.ravel()), np.maximum(self._high, high.ravel())
         self._rows += rows.shape[0]
 

@@ -169,11 +169,13 @@ class StoredGraph(Data):
 
     def some_rows_of_x(self, most: int) -> Tensor:
         """At most so many rows, evenly spaced, in memory."""
-        step = max(1, -(-self.num_nodes // most))
+        return self.x_at(torch.arange(0, self.num_nodes, max(1, -(-self.num_nodes // most))))
+
+    def x_at(self, rows: Tensor) -> Tensor:
+        """These rows of the features, read into memory; CSR if they are sparse."""
         if not is_csr(self.x):
-            return self.x[::step].clone()
+            return self.x[rows]
         crow, col, values = self.x.crow_indices(), self.x.col_indices(), self.x.values()
-        rows = torch.arange(0, self.num_nodes, step)
         counts = (crow[rows + 1] - crow[rows]).long()
         ends = counts.cumsum(0)
         places = torch.arange(int(ends[-1])) + torch.repeat_interleave(crow[rows].long() - ends + counts, counts)

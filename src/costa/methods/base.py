@@ -5,7 +5,7 @@ A method without gradients implements ``fit(graph)`` instead of ``loss``. Method
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, ClassVar
 
 import torch
@@ -81,6 +81,10 @@ class Method(nn.Module):
     def embed(self, graph: Data) -> Tensor:
         """The nodes' vectors, n × d; dense, except that ``raw`` leaves sparse features sparse (CSR)."""
         raise NotImplementedError
+
+    def embed_rows(self, graph: Data) -> Iterator[Tensor]:
+        """The same vectors, some rows at a time if the method can, so that they need not be in memory at once."""
+        yield self.embed(graph)
 
 
 class GradientMethod(Method):

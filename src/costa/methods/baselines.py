@@ -6,7 +6,7 @@ alike, averaging the features over them is another, without any weights.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -17,12 +17,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
+from costa.graphs.propagation import fitted_rows, stored_hops
+from costa.graphs.storage import StoredGraph
 from costa.methods.base import Method
 from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import EncoderMethod
 from costa.nn import Adjacency, Preparation
-from costa.nn.encoders import diffuse
-from costa.nn.hops import propagate
+from costa.nn.hops import ROWS, propagate
 from costa.nn.sparse import is_csr
 
 
@@ -82,7 +83,12 @@ class Raw(Method):
 
     def fit(self, graph: Data) -> None:
         """Learn feature scaling and reduction."""
-        Preparation(self.scaling, self.reduction).fit(graph.x)
+        self.preparation.fit(fitted_rows(graph) if isinstance(graph, StoredGraph) else graph.x)
+
+    @property
+    def preparation(self) -> Preparation:
+        """Feature scaling and reduction."""
+        return Preparation(self.scaling, self.reduction)
 
     @classmethod
     def choose(cls, graph: Data, settings: Any = None, given: Collection[str] = ()) -> dict[str, Any]:
@@ -97,10 +103,19 @@ class Raw(Method):
 
     def embed(self, graph: Data) -> Tensor:
         """X, scaled and perhaps reduced; a CSR tensor if the graph's X is one, unless its columns are centred."""
-        x = Preparation(self.scaling, self.reduction).apply(graph.x)
+        if isinstance(graph, StoredGraph):
+            return self._hops(graph, (0,))[0]
+        x = self.preparation.apply(graph.x)
         if isinstance(x, Tensor):
             return x
         return x.a if x.shift is None else x.to_dense()
+
+    def _hops(self, graph: Data, powers: Sequence[int], steps: int = 0, teleport: float = 0.1) -> Sequence[Tensor]:
+        """Hops of the prepared X (:func:`costa.nn.hops.propagate`); of a graph on disk, mapped from there."""
+        if isinstance(graph, StoredGraph):
+            return stored_hops(graph, self.preparation, powers, steps, teleport)
+        adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
+        return propagate(Raw.embed(self, graph).float().to_dense(), adjacency, powers, steps, teleport)
 
 
 class Diffused(Raw):
@@ -127,8 +142,7 @@ class Diffused(Raw):
 
     def embed(self, graph: Data) -> Tensor:
         """X, scaled, perhaps reduced, and diffused."""
-        adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
-        return diffuse(super().embed(graph).float().to_dense(), adjacency, self.steps, self.teleport)
+        return self._hops(graph, () if self.steps else (0,), self.steps, self.teleport)[0]
 
 
 class HopsBaseline(Raw):
@@ -150,10 +164,14 @@ class HopsBaseline(Raw):
 
     def embed(self, graph: Data) -> Tensor:
         """The hops of X side by side."""
-        adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
+        return torch.cat(list(self.embed_rows(graph)))
+
+    def embed_rows(self, graph: Data) -> Iterator[Tensor]:
+        """The same, some rows at a time."""
         hops = self.encoder
-        blocks = propagate(super().embed(graph).float().to_dense(), adjacency, hops.powers, hops.steps, hops.teleport)
-        return torch.cat([F.normalize(block) for block in blocks], 1)
+        blocks = self._hops(graph, hops.powers, hops.steps, hops.teleport)
+        for rows in zip(*(block.split(ROWS) for block in blocks), strict=True):
+            yield torch.cat([F.normalize(block) for block in rows], 1)
 
 
 class Untrained(EncoderMethod):

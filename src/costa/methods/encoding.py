@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +21,8 @@ from costa.augment.topology import (
     weigh,
 )
 from costa.errors import InputError
+from costa.graphs.propagation import fitted_rows, stored_hops
+from costa.graphs.storage import StoredGraph
 from costa.methods.base import GradientMethod, Method
 from costa.methods.building import Encoder
 from costa.methods.reach import choose_hops
@@ -71,7 +73,10 @@ class Inputs:
 
 @dataclass(frozen=True)
 class HopInputs:
-    """A graph as :class:`costa.nn.Hops` reads it: the hops of X, computed once; the edges are not needed again."""
+    """A graph as :class:`costa.nn.Hops` reads it: the hops of X, computed once; the edges are not needed again.
+
+    The hops of a graph on disk stay there (:mod:`costa.graphs.propagation`).
+    """
 
     blocks: tuple[Tensor, ...]
 
@@ -85,8 +90,8 @@ class HopInputs:
         return cls(tuple(propagate(x, adjacency, encoder.powers, encoder.steps, encoder.teleport)))
 
     def at(self, rows: Tensor) -> HopInputs:
-        """These rows of every block."""
-        return HopInputs(tuple(block[rows] for block in self.blocks))
+        """These rows of every block, where ``rows`` are; blocks may be mapped from a disk."""
+        return HopInputs(tuple(block[rows.to(block.device)].to(rows.device) for block in self.blocks))
 
 
 AnyInputs = Inputs | HopInputs
@@ -194,7 +199,7 @@ class EncoderMethod(Method):
             if isinstance(self.encoder, Hops) and isinstance(other.encoder, Hops):
                 self.encoder.take_over(other.encoder)
         else:
-            self.preparation.fit(graph.x.float())
+            self.preparation.fit(fitted_rows(graph) if isinstance(graph, StoredGraph) else graph.x.float())
             inputs = self._read(graph)
             if isinstance(self.encoder, Hops):
                 assert isinstance(inputs, HopInputs)
@@ -212,9 +217,11 @@ class EncoderMethod(Method):
         return inputs if rows is None or isinstance(inputs, Inputs) else inputs.at(rows)
 
     def _read(self, graph: Data) -> AnyInputs:
-        if isinstance(self.encoder, Hops):
-            return HopInputs.of(graph, self.features(graph), self.encoder)
-        return Inputs.of(graph, self.features(graph), alone=self.encoder.alone)
+        if not isinstance(encoder := self.encoder, Hops):
+            return Inputs.of(graph, self.features(graph), alone=encoder.alone)
+        if isinstance(graph, StoredGraph):
+            return HopInputs(stored_hops(graph, self.preparation, encoder.powers, encoder.steps, encoder.teleport))
+        return HopInputs.of(graph, self.features(graph), encoder)
 
     def features(self, graph: Data) -> Features:
         """X of a graph, scaled and reduced; sparse if that is faster, and only then on the encoder's device."""
@@ -226,6 +233,13 @@ class EncoderMethod(Method):
         if isinstance(self.encoder, Hops):
             return self.encoder.vectors(self.inputs(graph).blocks)
         return self.trained_hidden(graph)
+
+    def embed_rows(self, graph: Data) -> Iterator[Tensor]:
+        """The vectors, of hops some rows at a time."""
+        if isinstance(self.encoder, Hops):
+            yield from self.encoder.vector_rows(self.inputs(graph).blocks)
+        else:
+            yield self.embed(graph)
 
     @torch.no_grad()
     def trained_hidden(self, graph: Data) -> Tensor:

@@ -21,8 +21,10 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from costa.graphs.propagation import OnDisk, fitted_rows
+from costa.graphs.storage import StoredGraph
 from costa.nn import Adjacency, FeatureScaling
-from costa.nn.held_out import Candidate, held_out_scores
+from costa.nn.held_out import Candidate, InMemory, held_out_scores
 
 STEPS = 10
 OWN: Candidate = ((0,), 0)
@@ -55,13 +57,16 @@ COLUMNS = 512
 
 def choose_reach(graph: Data, scaling: str, teleport: float) -> Candidate:
     """Powers of Â and steps of PageRank; a node's own features if there are no edges."""
-    if graph.edge_index.numel() == 0:
+    if graph.num_edges == 0:
         return OWN
     scale = FeatureScaling(scaling, graph.num_features)
+    if isinstance(graph, StoredGraph):
+        scale.fit(fitted_rows(graph))
+        return reach(*held_out_scores(OnDisk(graph, scale), COMPARED, teleport))
     x, weight = graph.x.float().cpu(), graph.get("edge_weight")
     scale.fit(x)
     adjacency = Adjacency(graph.edge_index.cpu(), graph.num_nodes, weight if weight is None else weight.cpu())
-    return reach(*held_out_scores(scale(x), adjacency.normalized(), COMPARED, teleport))
+    return reach(*held_out_scores(InMemory(scale(x), adjacency.normalized()), COMPARED, teleport))
 
 
 def reach(own: float, everything: float, ends: float, far: float, near: float, pagerank: float) -> Candidate:

@@ -14,6 +14,7 @@ best.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -34,6 +35,8 @@ SPLITS = 2
 """Each is used both ways round."""
 RANK = 128
 """A half with more columns is reduced to so many."""
+MANY, FEWER = 2**19, 32
+"""With more nodes than this, a half is reduced to so many columns, and one split is enough: there is less noise."""
 TARGETS = 4
 """Directions of the other half that are predicted: few, since labels are coarser than features."""
 KNOWN, TESTED = 600, 2000
@@ -44,23 +47,66 @@ PENALTIES = tuple(10.0**power for power in range(-3, 4))
 """λ."""
 
 
+class Columns(Protocol):
+    """What is asked of the scaled features X, n × d, and of the hops of some of its columns."""
+
+    shape: tuple[int, int]
+
+    def at(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        """These rows and columns of X, dense."""
+
+    def reduced(self, columns: Tensor, rank: int) -> Tensor:
+        """These columns, reduced to ``rank`` by an SVD of :data:`ITERATIONS` iterations if there are more."""
+
+    def hops(self, part: Tensor, powers: Sequence[int], steps: int, teleport: float, nodes: Tensor) -> list[Tensor]:
+        """The hops of an n × r matrix at these nodes, see :func:`costa.nn.hops.propagate`."""
+
+
+class InMemory:
+    """X and Â in memory.
+
+    Args:
+        x: The scaled features.
+        adjacency: The normalised Â.
+    """
+
+    def __init__(self, x: Features, adjacency: SparseMatrix) -> None:
+        self._x, self._adjacency = x, adjacency
+        self.shape = (x.shape[0], x.shape[1])
+
+    def at(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        """These rows and columns of X, dense."""
+        if isinstance(self._x, Tensor):
+            return self._x[nodes[:, None], columns]
+        part = torch.from_numpy(to_scipy(self._x.a)[nodes.numpy()][:, columns.numpy()].toarray())
+        return part if self._x.shift is None else part - self._x.shift[columns]
+
+    def reduced(self, columns: Tensor, rank: int) -> Tensor:
+        """These columns, reduced."""
+        x = columns_of(self._x, columns)
+        if x.shape[1] > rank:
+            return x @ right_singular_vectors(x, rank, ITERATIONS)
+        return x if isinstance(x, Tensor) else x.to_dense()
+
+    def hops(self, part: Tensor, powers: Sequence[int], steps: int, teleport: float, nodes: Tensor) -> list[Tensor]:
+        """The hops at these nodes."""
+        return [block[nodes] for block in propagate(part, self._adjacency, powers, steps, teleport)]
+
+
 @torch.no_grad()
-def held_out_scores(
-    x: Features, adjacency: SparseMatrix, candidates: Sequence[Candidate], teleport: float = 0.1
-) -> list[float]:
+def held_out_scores(x: Columns, candidates: Sequence[Candidate], teleport: float = 0.1) -> list[float]:
     """R² of each candidate; zeros if X has a single column or fewer than four nodes.
 
     Args:
-        x: The scaled features, n × d.
-        adjacency: The normalised Â.
+        x: The scaled features and their hops.
         candidates: Powers and PageRank's steps.
         teleport: α of PageRank.
 
     >>> from costa.graphs.synthetic import planted_partition
     >>> from costa.nn import Adjacency
     >>> graph = planted_partition(400, 3, 16, degree=8, homophily=0.9, seed=0)
-    >>> adjacency = Adjacency(graph.edge_index, 400).normalized()
-    >>> own, far = held_out_scores(graph.x, adjacency, [((0,), 0), ((4,), 10)])
+    >>> x = InMemory(graph.x, Adjacency(graph.edge_index, 400).normalized())
+    >>> own, far = held_out_scores(x, [((0,), 0), ((4,), 10)])
     >>> own < far
     True
     """
@@ -71,42 +117,29 @@ def held_out_scores(
     generator = torch.Generator().manual_seed(0)
     powers = sorted({power for each, _ in candidates for power in each})
     steps = max(steps for _, steps in candidates)
-    for _ in range(SPLITS):
+    rank, splits = (RANK, SPLITS) if n <= MANY else (FEWER, 1)
+    for _ in range(splits):
         halves = torch.randperm(d, generator=generator).tensor_split(2)
         nodes = torch.randperm(n, generator=generator)
         count = min(KNOWN, n // 2)
         nodes = nodes[: count + TESTED]  # the first are known, the others tested
         for one, other in (halves, halves[::-1]):
-            y = _targets(_written_out(x, nodes, other))
-            part = _reduced(_columns(x, one))
-            blocks = propagate(part, adjacency, powers, steps, teleport)
-            hops = {key: block[nodes] for key, block in zip([*powers, PAGERANK], blocks, strict=False)}
+            y = _targets(x.at(nodes, other))
+            blocks = x.hops(x.reduced(one, rank), powers, steps, teleport, nodes)
+            hops = dict(zip([*powers, PAGERANK], blocks, strict=False))
             for number, (own_powers, own_steps) in enumerate(candidates):
                 kept = [hops[power] for power in [*own_powers, *([PAGERANK] if own_steps else [])]]
                 z = side_by_side(kept, block_weights(own_powers, own_steps, OWN))
                 scores[number] += _r_squared(z, y, count)
-    return (scores / (2 * SPLITS)).tolist()
+    return (scores / (2 * splits)).tolist()
 
 
-def _columns(x: Features, chosen: Tensor) -> Features:
+def columns_of(x: Features, chosen: Tensor) -> Features:
+    """These columns of X."""
     if isinstance(x, Tensor):
         return x[:, chosen]
     shift = None if x.shift is None else x.shift[chosen]
     return SparseMatrix.from_csr(from_scipy(to_scipy(x.a)[:, chosen.numpy()]), shift)
-
-
-def _reduced(x: Features) -> Tensor:
-    if x.shape[1] > RANK:
-        return x @ right_singular_vectors(x, RANK, ITERATIONS)
-    return x if isinstance(x, Tensor) else x.to_dense()
-
-
-def _written_out(x: Features, nodes: Tensor, columns: Tensor) -> Tensor:
-    """These rows and columns of X, dense."""
-    if isinstance(x, Tensor):
-        return x[nodes[:, None], columns]
-    part = torch.from_numpy(to_scipy(x.a)[nodes.numpy()][:, columns.numpy()].toarray())
-    return part if x.shift is None else part - x.shift[columns]
 
 
 def _targets(x: Tensor) -> Tensor:

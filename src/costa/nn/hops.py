@@ -16,7 +16,7 @@ for is decided by :mod:`costa.nn.held_out`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -174,14 +174,19 @@ class Hops(nn.Module):
                 layer.norm.get_buffer("running_mean").copy_(mean)
                 layer.norm.get_buffer("running_var").copy_(variance)
 
-    @torch.no_grad()
     def vectors(self, blocks: Sequence[Tensor]) -> Tensor:
         """z of every row, in eval mode."""
-        training = self.training
-        self.eval()
-        parts = [self._vectors(rows) for rows in zip(*(block.split(ROWS) for block in blocks), strict=True)]
-        self.train(training)
-        return torch.cat(parts)
+        return torch.cat(list(self.vector_rows(blocks)))
+
+    @torch.no_grad()
+    def vector_rows(self, blocks: Sequence[Tensor]) -> Iterator[Tensor]:
+        """The same, some rows at a time; the blocks may be mapped from a disk."""
+        training, device = self.training, self.scale.device
+        for rows in zip(*(block.split(ROWS) for block in blocks), strict=True):
+            self.eval()
+            z = self._vectors([block.to(device) for block in rows])
+            self.train(training)
+            yield z
 
     def _vectors(self, blocks: Sequence[Tensor]) -> Tensor:
         codes = [

@@ -14,6 +14,7 @@ from costa.errors import InputError
 from costa.evaluate.baselines import baseline_scores
 from costa.evaluate.clustering import cluster
 from costa.evaluate.probe import linear_probe, linear_probes
+from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
 from costa.evaluate.scores import ProbeResult
 from costa.graphs.describe import is_labelled
 from costa.methods import get_method
@@ -55,12 +56,19 @@ def evaluate(
     protocols: Sequence[str] = DEFAULT_PROTOCOLS,
     announce: Callable[[str], None] = lambda text: None,
 ) -> list[dict[str, Any]]:
-    """Probes, clustering and baselines of each; a protocol that needs more labels is announced and skipped."""
+    """Probes, clustering and baselines of each; a protocol that needs more labels is announced and skipped.
+
+    A graph with very many labels is evaluated on a sample, which is announced.
+    """
+    nodes = sampled_nodes(graph.y)
+    if nodes is not None:
+        announce(f"Evaluated on {len(nodes):,} labelled nodes out of {int((graph.y >= 0).sum()):,}, drawn at random.")
+    vectors, labels = [rows_at([z], nodes) for z in vectors], labels_of(graph, nodes)
     probes: list[list[ProbeResult]] = [[] for _ in vectors]
     baselines = None
     for protocol in protocols:
         try:
-            results = _probes(vectors, graph, device, protocol)
+            results = _probes(vectors, labels, device, protocol)
         except InputError as problem:
             announce(f"Not evaluated: {problem}")
             continue
@@ -69,7 +77,7 @@ def evaluate(
         if protocol == DEFAULT_PROTOCOLS[0]:
             baselines = baseline_scores(graph, protocol, REPEATS, device, announce)
     return [
-        {"probes": collected, "clustering": cluster(z, graph.y), "baselines": baselines}
+        {"probes": collected, "clustering": cluster(z, labels.y), "baselines": baselines}
         for collected, z in zip(probes, vectors, strict=True)
     ]
 
@@ -115,8 +123,10 @@ def _probes(
 def probe_graph(
     z: torch.Tensor, graph: Data, protocol: str, repeats: int = REPEATS, device: torch.device | None = None
 ) -> ProbeResult:
-    """The linear probe with the graph's labels and, for ``public``, its masks."""
-    return linear_probe(z, graph.y, protocol, repeats=repeats, masks=graph, device=device)
+    """The linear probe with the graph's labels, a sample if they are very many, and, for ``public``, its masks."""
+    nodes = sampled_nodes(graph.y)
+    labels = labels_of(graph, nodes)
+    return linear_probe(rows_at([z], nodes), labels.y, protocol, repeats=repeats, masks=labels, device=device)
 
 
 def add_probe(folder: Path, result: ProbeResult) -> None:

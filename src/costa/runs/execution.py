@@ -7,9 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
-from torch_geometric.data import Data
 
 from costa import settings, training
 from costa.evaluate import health
@@ -23,7 +21,7 @@ from costa.runs.jobs import Job
 from costa.runs.metrics import Metrics, read_metrics, write_metrics
 from costa.runs.models import save_state
 from costa.runs.provenance import commit, peak_memory, reset_peak_memory, versions
-from costa.runs.vectors import table_name, write_vectors
+from costa.runs.vectors import load_embeddings, table_name, write_rows, write_vectors
 
 
 def execute(
@@ -66,8 +64,7 @@ def execute(
                 report=report,
                 should_stop=lambda: interrupted() or should_stop(),
             )
-    z, seconds = timed_embed(method, job.graph)
-    metrics = write_run(job, folder, seed, outcome, z, method.state_dict(), embed_seconds=seconds)
+    metrics = write_run(job, folder, seed, outcome, method)
     return evaluate_all(job, [folder], [metrics])[0]
 
 
@@ -114,21 +111,13 @@ def empty_on_failure(job: Job, folders: Sequence[Path]) -> Iterator[None]:
         raise
 
 
-def timed_embed(method: Method, graph: Data) -> tuple[torch.Tensor, float]:
-    """Z on the CPU, dense, and the seconds that it took."""
-    began = time.perf_counter()
-    return method.embed(graph).float().to_dense().cpu(), time.perf_counter() - began
-
-
 def write_run(
     job: Job,
     folder: Path,
     seed: int,
     outcome: training.Outcome,
-    z: torch.Tensor,
-    state: dict[str, torch.Tensor],
+    method: Method,
     *,
-    embed_seconds: float,
     together: int = 1,
 ) -> Metrics:
     """Write the model, the vectors and the metrics of a run; return the metrics, which have no scores yet.
@@ -138,13 +127,13 @@ def write_run(
         folder: The RUN folder, from :func:`start_run`.
         seed: The run's random seed.
         outcome: How training ended.
-        z: The vectors, on the CPU.
-        state: The weights.
-        embed_seconds: Seconds that embedding took.
+        method: The trained method.
         together: Number of runs that share the seconds and the memory.
     """
-    save_state(folder, state)
-    np.save(folder / EMBEDDINGS, z.numpy())
+    save_state(folder, method.state_dict())
+    began = time.perf_counter()
+    write_rows(folder / EMBEDDINGS, method.embed_rows(job.graph))
+    embed_seconds, z = time.perf_counter() - began, load_embeddings(folder)
     if job.graph.get("node_ids") is not None:
         write_vectors(folder / table_name(), z.numpy(), job.graph.node_ids)
     status = health.status(z, job.graph.x)

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from costa import settings
 from costa.errors import InputError
 from costa.graphs import load_graph, named_files
+from costa.graphs.identity import digest, is_on_disk
 from costa.methods import get_method
 from costa.runs.files import CONFIG, METRICS, read_config
 from costa.runs.jobs import Job
@@ -89,6 +90,8 @@ def load_run_graph(folder: Path, data_dir: Path | None) -> Data:
 
 def nodes_digest(graph: Data) -> str | None:
     """A digest of the node ids in their order; None if the nodes have no ids."""
+    if is_on_disk(graph):
+        return digest(graph, "nodes")
     ids = graph.get("node_ids")
     return None if ids is None else hashlib.sha256(json.dumps([str(node) for node in ids]).encode()).hexdigest()
 

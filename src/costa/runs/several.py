@@ -20,7 +20,7 @@ from costa.graphs import load_graph
 from costa.methods import get_method
 from costa.methods.base import GradientMethod
 from costa.runs.evaluation import evaluate_all
-from costa.runs.execution import empty_on_failure, start_run, timed_embed, write_run
+from costa.runs.execution import empty_on_failure, start_run, write_run
 from costa.runs.execution import execute as execute_one
 from costa.runs.folder import has_ended
 from costa.runs.jobs import Job
@@ -120,9 +120,7 @@ def _together(job: Job, folders: dict[int, Path], report: training.Report | None
             )
     metrics = []
     for (seed, folder), method, outcome in zip(folders.items(), methods, outcomes, strict=True):
-        z, seconds = timed_embed(method, job.graph)
-        state = method.state_dict()
-        metrics.append(write_run(job, folder, seed, outcome, z, state, embed_seconds=seconds, together=len(places)))
+        metrics.append(write_run(job, folder, seed, outcome, method, together=len(places)))
     return metrics
 
 

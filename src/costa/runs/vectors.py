@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import importlib.util
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,18 @@ import numpy as np
 import torch
 
 from costa.errors import InputError
+from costa.graphs.storage import Growing, mapped, open_array
 from costa.runs.files import EMBEDDINGS
+from costa.writing import replacing
+
+ROWS = 2**16
+"""Rows of a table that are written at a time, a row group of Parquet."""
 
 
 def load_embeddings(folder: Path) -> torch.Tensor:
-    """The vectors of a run."""
+    """The vectors of a run, mapped: only what is used is read."""
     try:
-        return torch.from_numpy(np.load(folder / EMBEDDINGS, allow_pickle=False))
+        return mapped(open_array(folder / EMBEDDINGS))
     except (OSError, ValueError):
         raise InputError(f"{folder / EMBEDDINGS} is missing or damaged; train the run again.") from None
 
@@ -33,6 +39,15 @@ def check_vector_path(path: Path) -> None:
         raise InputError(f"{path} cannot be written: it is a folder or its folder does not exist; choose another.")
 
 
+def write_rows(path: Path, parts: Iterable[torch.Tensor]) -> None:
+    """Write vectors as ``.npy`` as they come, some rows at a time."""
+    parts = iter(parts)
+    first = next(parts)
+    with replacing(path) as temporary, Growing(temporary, np.dtype(np.float32), first.shape[1]) as file:
+        for part in itertools.chain([first], parts):
+            file.append(part.float().to_dense().cpu().numpy())
+
+
 def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -> None:
     """Write vectors as ``.npy``, or as ``.csv`` or ``.parquet`` with a column of ids (row numbers without ids)."""
     check_vector_path(path)
@@ -40,18 +55,25 @@ def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -
         np.save(path, z)
         return
     names = [f"z{column}" for column in range(z.shape[1])]
-    ids = list(range(len(z))) if ids is None else list(ids)
+    ids = range(len(z)) if ids is None else ids
+    parts = ((list(ids[start : start + ROWS]), z[start : start + ROWS]) for start in range(0, len(z), ROWS))
     if path.suffix == ".csv":
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["id", *names])
-            writer.writerows([node, *row] for node, row in zip(ids, z.tolist(), strict=True))
-    else:
-        import pyarrow
-        import pyarrow.parquet
+            for some, rows in parts:
+                writer.writerows([node, *row] for node, row in zip(some, rows.tolist(), strict=True))
+        return
+    import pyarrow
+    from pyarrow import parquet
 
-        columns = {"id": ids} | {name: z[:, column] for column, name in enumerate(names)}
-        pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    kind = pyarrow.array(list(ids[:1])).type
+    schema = pyarrow.schema([("id", kind), *((name, pyarrow.float32()) for name in names)])
+    # vectors hardly repeat or compress: a dictionary costs time and saves nothing
+    with parquet.ParquetWriter(path, schema, use_dictionary=False) as file:
+        for some, rows in parts:
+            columns = [pyarrow.array(some, kind), *map(pyarrow.array, np.ascontiguousarray(rows.T))]
+            file.write_table(pyarrow.table(columns, schema=schema))
 
 
 def _has_pyarrow() -> bool:

@@ -1,0 +1,278 @@
+"""The hops of a graph on disk, in as much memory as there is.
+
+    B_p = Âᵖ X,    B_R = K steps of H ← (1 − α) Â H + α X,    Â = D̂^-½ (A + I) D̂^-½
+
+Columns of X do not mix, so they are propagated a few at a time: so many that three arrays of n rows fit into memory. Of
+Â only the neighbours of some rows are read at once; D̂^-½ scales the rows of H before and after, so that its values are
+never written out: Â H = D̂^-½ (A (D̂^-½ H) + D̂^-½ H).
+
+The hops are written beside the graph as mapped arrays, under a name made from how X was prepared, and are used again.
+Columns that are done are noted, so that after a kill the others follow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from costa.graphs.storage import StoredGraph, mapped, open_array
+from costa.nn import FeatureScaling, Preparation
+from costa.nn.held_out import ITERATIONS, columns_of
+from costa.nn.reduction import right_singular_vectors
+from costa.nn.sparse import Features, is_csr
+from costa.writing import replacing
+
+PAGERANK = -1
+"""Stands for PageRank among the powers."""
+EDGES = 2**22
+"""Edges that are multiplied at a time."""
+ENTRIES = 2**24
+"""Entries of X that are prepared at a time."""
+FITTED, FITTED_ENTRIES = 2**18, 2**26
+"""The most rows that scaling and reduction are fitted to, and the most entries of them if they are dense."""
+
+Report = Callable[[str], None]
+
+
+class DiskAdjacency:
+    """Â of a graph on disk, times arrays of n rows.
+
+    >>> from costa.graphs import load_graph
+    >>> graph = load_graph("digits", memory="1GiB")
+    >>> (DiskAdjacency(graph) @ torch.ones(1797, 2)).shape
+    torch.Size([1797, 2])
+    """
+
+    def __init__(self, graph: StoredGraph) -> None:
+        self._crow, self._col, self._weight = graph.crow, graph.col, graph.get("edge_weight")
+        self.n = graph.num_nodes
+        self._parts = self._cut()
+        degree = self._crow.diff().float() if self._weight is None else self._weighted_degree()
+        self._scale = (degree + 1).rsqrt_()[:, None]
+
+    def __matmul__(self, h: Tensor) -> Tensor:
+        """Â H."""
+        scaled, product = h * self._scale, torch.empty_like(h)
+        for start, stop in self._parts:
+            col, ends, weight = self._edges(start, stop)
+            if len(col):
+                torch.add(
+                    F.embedding_bag(col, scaled, ends, mode="sum", per_sample_weights=weight, include_last_offset=True),
+                    scaled[start:stop],
+                    out=product[start:stop],
+                )
+            else:
+                product[start:stop] = scaled[start:stop]
+        return product.mul_(self._scale)
+
+    def _edges(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The neighbours of these rows, where each row's begin, and their weights."""
+        ends = self._crow[start : stop + 1]
+        inside = slice(int(ends[0]), int(ends[-1]))
+        weight = None if self._weight is None else self._weight[inside].clone()
+        return self._col[inside].clone(), (ends - ends[0]).int(), weight
+
+    def _cut(self) -> list[tuple[int, int]]:
+        """Ranges of rows with about EDGES edges each."""
+        cuts = torch.searchsorted(self._crow.contiguous(), torch.arange(0, int(self._crow[-1]), EDGES))
+        bounds = torch.cat([torch.tensor([0]), cuts, torch.tensor([self.n])]).clamp(max=self.n).unique().tolist()
+        return list(itertools.pairwise(bounds))
+
+    def _weighted_degree(self) -> Tensor:
+        degree = torch.zeros(self.n)
+        for start, stop in self._parts:
+            _, ends, weight = self._edges(start, stop)
+            assert weight is not None
+            degree[start:stop] = torch.segment_reduce(weight, "sum", offsets=ends.long(), initial=0)
+        return degree
+
+
+def propagate_columns(
+    adjacency: DiskAdjacency,
+    width: int,
+    columns_of_x: Callable[[int, int], Tensor],
+    powers: Sequence[int],
+    steps: int,
+    teleport: float,
+    at_once: int,
+) -> Iterator[tuple[int, int, Tensor]]:
+    """Some columns of a hop at a time: its power (:data:`PAGERANK`), the first column, and n rows of them.
+
+    Args:
+        adjacency: Â.
+        width: The columns of X.
+        columns_of_x: The columns from one number to another, n rows in memory.
+        powers: The powers of Â, above 0.
+        steps: K; 0 leaves PageRank out.
+        teleport: α.
+        at_once: The most columns at a time.
+    """
+    for start in range(0, width, at_once):
+        x = columns_of_x(start, min(width, start + at_once))
+        hop = x
+        for power in range(1, max(powers, default=0) + 1):
+            hop = adjacency @ hop
+            if power in powers:
+                yield power, start, hop
+        hop = x
+        for _ in range(steps):
+            hop = torch.add((adjacency @ hop).mul_(1 - teleport), x, alpha=teleport)
+        if steps:
+            yield PAGERANK, start, hop
+
+
+def columns_at_once(n: int, memory: int) -> int:
+    """How many columns fit, if three arrays of them and some edges do."""
+    return max(1, int(0.8 * memory) // (4 * 4 * n))
+
+
+def fitted_rows(graph: StoredGraph) -> Tensor:
+    """The evenly spaced rows of X that scaling and reduction are fitted to; all if they are few."""
+    return graph.some_rows_of_x(
+        FITTED if is_csr(graph.x) else max(1, min(FITTED, FITTED_ENTRIES // graph.num_features))
+    )
+
+
+def row_chunks(graph: StoredGraph) -> Iterator[tuple[int, Tensor]]:
+    """The rows of X a few at a time, with the number of the first."""
+    step = max(1, ENTRIES // (2**10 if is_csr(graph.x) else graph.num_features))
+    for start in range(0, graph.num_nodes, step):
+        yield start, graph.rows_of_x(start, min(graph.num_nodes, start + step))
+
+
+def stored_hops(
+    graph: StoredGraph,
+    preparation: Preparation,
+    powers: Sequence[int],
+    steps: int,
+    teleport: float,
+    report: Report = lambda text: None,
+) -> tuple[Tensor, ...]:
+    """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder."""
+    folder = Path(graph.folder) / "hops" / _key(preparation, steps, teleport)
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = [*powers, *([PAGERANK] if steps else [])]
+    if (0 in wanted or any(_lacks(folder, key) for key in wanted)) and _lacks(folder, 0):
+        report("Preparing the features …")
+        _write_x(graph, preparation, folder)
+    missing = [key for key in wanted if _lacks(folder, key)]
+    if missing:
+        report(f"Propagating {preparation.out_features} columns along {graph.num_edges:,} edges …")
+        far = [key for key in missing if key > 0]
+        _write_hops(graph, preparation.out_features, folder, far, steps if PAGERANK in missing else 0, teleport)
+    return tuple(mapped(open_array(_path(folder, key))) for key in wanted)
+
+
+def _key(preparation: Preparation, steps: int, teleport: float) -> str:
+    """A name for how X was prepared, and for α and K."""
+    digest = hashlib.blake2b(f"{preparation.scaling.kind} {steps} {teleport}".encode(), digest_size=12)
+    for module in preparation:
+        for name, value in module.state_dict().items():
+            digest.update(name.encode() + value.cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _path(folder: Path, key: int) -> Path:
+    return folder / ("pagerank.npy" if key == PAGERANK else f"{key}.npy")
+
+
+def _lacks(folder: Path, key: int) -> bool:
+    return not _path(folder, key).exists()
+
+
+def _write_x(graph: StoredGraph, preparation: Preparation, folder: Path) -> None:
+    with replacing(_path(folder, 0)) as temporary:
+        shape = (graph.num_nodes, preparation.out_features)
+        x = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
+        for start, rows in row_chunks(graph):
+            x[start : start + rows.shape[0]] = _dense(preparation.apply(rows)).numpy()
+        x.flush()
+
+
+def _write_hops(
+    graph: StoredGraph, width: int, folder: Path, powers: Sequence[int], steps: int, teleport: float
+) -> None:
+    """Write these hops; columns that an earlier try has finished are not computed again."""
+    n = graph.num_nodes
+    at_once = min(width, columns_at_once(n, graph.memory))
+    keys = [*powers, *([PAGERANK] if steps else [])]
+    note = folder / f"progress-{'-'.join(map(str, keys))}-{at_once}.json"
+    done = int(json.loads(note.read_text())) if note.exists() else 0
+    partial = {key: _path(folder, key).with_suffix(f".{at_once}.partial") for key in keys}
+    x = open_array(_path(folder, 0))
+
+    def columns(start: int, stop: int) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(x[:, done + start : done + stop]))
+
+    hops = {
+        key: np.lib.format.open_memmap(path, mode="r+")
+        if done
+        else np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, width))
+        for key, path in partial.items()
+    }
+    adjacency = DiskAdjacency(graph)
+    for key, start, hop in propagate_columns(adjacency, width - done, columns, powers, steps, teleport, at_once):
+        first = done + start
+        hops[key][:, first : first + hop.shape[1]] = hop.numpy()
+        if key == keys[-1]:
+            for array in hops.values():
+                array.flush()
+            with replacing(note) as temporary:
+                temporary.write_text(json.dumps(first + hop.shape[1]))
+    for key, path in partial.items():
+        path.replace(_path(folder, key))
+    note.unlink()
+
+
+class OnDisk:
+    """X and Â of a graph on disk, for :func:`costa.nn.held_out.held_out_scores`.
+
+    Args:
+        graph: The graph.
+        scaling: Feature scaling, fitted.
+    """
+
+    def __init__(self, graph: StoredGraph, scaling: FeatureScaling) -> None:
+        self._graph, self._scaling, self._adjacency = graph, scaling, DiskAdjacency(graph)
+        self.shape = (graph.num_nodes, graph.num_features)
+
+    def at(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        """These rows and columns of X, dense."""
+        return _dense(columns_of(self._scaling(self._graph.x_at(nodes)), columns))
+
+    def reduced(self, columns: Tensor, rank: int) -> Tensor:
+        """These columns, reduced to what evenly spaced rows have most of."""
+        basis = None
+        if len(columns) > rank:
+            some = columns_of(self._scaling(fitted_rows(self._graph)), columns)
+            basis = right_singular_vectors(some, rank, ITERATIONS)
+        part = torch.empty(self.shape[0], min(rank, len(columns)))
+        for start, rows in row_chunks(self._graph):
+            chosen = columns_of(self._scaling(rows), columns)
+            part[start : start + rows.shape[0]] = _dense(chosen) if basis is None else chosen @ basis
+        return part
+
+    def hops(self, part: Tensor, powers: Sequence[int], steps: int, teleport: float, nodes: Tensor) -> list[Tensor]:
+        """The hops of an n × r matrix at these nodes."""
+        keys = [*powers, *([PAGERANK] if steps else [])]
+        found = {key: torch.empty(len(nodes), part.shape[1]) for key in keys}
+        if 0 in found:
+            found[0] = part[nodes]
+        at_once = columns_at_once(len(part), self._graph.memory - part.nbytes)
+        for key, start, hop in propagate_columns(
+            self._adjacency, part.shape[1], lambda a, b: part[:, a:b].clone(), powers, steps, teleport, at_once
+        ):
+            found[key][:, start : start + hop.shape[1]] = hop[nodes]
+        return [found[key] for key in keys]
+
+
+def _dense(x: Features) -> Tensor:
+    return x if isinstance(x, Tensor) else x.to_dense()

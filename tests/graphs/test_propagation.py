@@ -1,0 +1,140 @@
+"""Hops of a graph on disk against hops in memory."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from costa.graphs import load_graph, propagation
+from costa.graphs.propagation import DiskAdjacency, OnDisk, fitted_rows, stored_hops
+from costa.graphs.streaming import keep_on_disk
+from costa.graphs.synthetic import planted_partition
+from costa.nn import Adjacency, FeatureReduction, FeatureScaling, Preparation
+from costa.nn.held_out import InMemory, held_out_scores
+from costa.nn.hops import propagate
+
+MEMORY = 2**26
+CANDIDATES = [((0,), 0), ((0, 1, 4), 5), ((2,), 5)]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def made(*, weighted=False, sparse=False, isolated=False):
+    graph = planted_partition(200, 4, 12, degree=6, homophily=0.8, seed=0)
+    graph.name = "made"
+    if isolated:  # the last nodes have no edge
+        graph.edge_index = graph.edge_index[:, (graph.edge_index < 190).all(0)]
+    if weighted:
+        lower = torch.rand(200, 200, generator=torch.Generator().manual_seed(2))
+        graph.edge_weight = (lower + lower.T)[tuple(graph.edge_index)]
+    if sparse:
+        graph.x = (graph.x * (graph.x > 1.5)).to_sparse_csr()
+    return graph
+
+
+def prepared(graph, kind="standard", rank=0):
+    preparation = Preparation(FeatureScaling(kind, graph.num_features), FeatureReduction(rank, graph.num_features))
+    preparation.fit(graph.x)
+    return preparation
+
+
+def in_memory(graph, preparation, powers, steps):
+    x = preparation.apply(graph.x)
+    x = x if isinstance(x, torch.Tensor) else x.to_dense()
+    adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
+    return propagate(x, adjacency, powers, steps, 0.1)
+
+
+@pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"sparse": True}, {"isolated": True}])
+@pytest.mark.parametrize(("scaling", "rank"), [("none", 0), ("standard", 0), ("rows", 5)])
+@pytest.mark.parametrize("at_once", [1, 5, 100])
+def test_hops_are_those_in_memory(kind, scaling, rank, at_once, monkeypatch):
+    monkeypatch.setattr(propagation, "EDGES", 100)
+    monkeypatch.setattr(propagation, "ENTRIES", 500)
+    monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: at_once)
+    graph = made(**kind)
+    preparation = prepared(graph, scaling, rank)
+    hops = stored_hops(keep_on_disk(graph, MEMORY), preparation, (4, 0, 1), 10, 0.1)
+    for ours, theirs in zip(hops, in_memory(graph, preparation, (4, 0, 1), 10), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_hops_that_are_there_are_not_computed_again(monkeypatch):
+    graph, preparation = keep_on_disk(made(), MEMORY), prepared(made())
+    first = stored_hops(graph, preparation, (1, 4), 10, 0.1)
+    monkeypatch.setattr(propagation, "DiskAdjacency", None)
+    again = stored_hops(graph, preparation, (4,), 10, 0.1)
+    assert torch.equal(first[1], again[0])
+    assert torch.equal(first[2], again[1])
+
+
+def test_after_a_kill_the_other_columns_follow(monkeypatch):
+    monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: 5)
+    graph, preparation = keep_on_disk(made(), MEMORY), prepared(made())
+    products = []
+
+    class Counting(DiskAdjacency):
+        def __matmul__(self, h):
+            products.append(h.shape[1])
+            if len(products) == 20:  # in the second block of columns
+                raise KeyboardInterrupt
+            return super().__matmul__(h)
+
+    monkeypatch.setattr(propagation, "DiskAdjacency", Counting)
+    with pytest.raises(KeyboardInterrupt):
+        stored_hops(graph, preparation, (1, 4), 10, 0.1)
+    hops = stored_hops(graph, preparation, (1, 4), 10, 0.1)
+    assert products[20:] == 14 * [5] + 14 * [2]
+    for ours, theirs in zip(hops, in_memory(made(), preparation, (1, 4), 10), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    assert not list(Path(graph.folder).glob("hops/*/*.partial"))
+
+
+@pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"sparse": True}])
+@pytest.mark.parametrize("rank", [3, 128])
+def test_held_out_scores_are_those_in_memory(kind, rank, monkeypatch):
+    monkeypatch.setattr("costa.nn.held_out.RANK", rank)
+    graph, stored = made(**kind), keep_on_disk(made(**kind), MEMORY)
+    scaling = FeatureScaling("standard", graph.num_features)
+    scaling.fit(graph.x)
+    adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
+    plain = held_out_scores(InMemory(scaling(graph.x), adjacency), CANDIDATES)
+    ours = held_out_scores(OnDisk(stored, scaling), CANDIDATES)
+    assert ours == pytest.approx(plain, abs=1e-3)
+
+
+def test_few_rows_fit_the_preparation_of_a_large_graph(monkeypatch):
+    monkeypatch.setattr(propagation, "FITTED", 50)
+    graph = keep_on_disk(made(), MEMORY)
+    assert torch.equal(fitted_rows(graph), made().x[::4])
+
+
+def test_a_run_reads_a_graph_from_disk(costa, tmp_path):
+    runs = {}
+    for where, given in (("memory", []), ("disk", ["--memory", "1GiB"])):
+        out = tmp_path / where
+        result = costa("train", "digits", "--out", out, "--no-probe", *given)
+        assert result.code == 0, result.err
+        runs[where] = np.load(out / "embeddings.npy")
+    # Adam makes steps of one size even of what rounding left
+    cosines = (runs["disk"] * runs["memory"]).sum(1) / np.prod([np.linalg.norm(z, axis=1) for z in runs.values()], 0)
+    assert cosines.min() > 0.95
+    assert cosines.mean() > 0.99
+
+
+def test_a_limit_that_is_no_amount_is_refused(costa):
+    result = costa("train", "digits", "--memory", "much")
+    assert result.code == 2
+    assert "'much' is not an amount of memory; write it as 4GiB or 500MB." in result.err
+
+
+def test_the_graph_names_the_stages_of_reading(tmp_path):
+    said = []
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n")
+    np.save(tmp_path / "features.npy", np.eye(3, dtype=np.float32))
+    load_graph(tmp_path, memory="1GiB", report=said.append)
+    assert [line.split()[0] for line in said] == ["Reading", "Reading", "Laying"]
