@@ -10,7 +10,7 @@ from costa.errors import InputError
 _UNITS = {"": 1, "b": 1, **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}}
 _UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)}
 
-IMPORTS = 400 * 2**20
+IMPORTS = 512 * 2**20
 """What Python and the imported packages take before there is any data."""
 LEAST = 2**26
 """The least that is worked with, however small the limit."""

@@ -9,6 +9,7 @@ Memory holds a few numbers for each node and the links of one chunk; what is lar
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from costa.graphs.storage import Growing
 
 CHUNK = 2**22
 """Links that are handled at a time."""
+HALF, LOW = 32, 2**32 - 1
+"""Row and column are the halves of one number."""
 
 Integers = NDArray[np.int64]
 
@@ -82,12 +85,10 @@ def lay_out(links: Links, n: int, folder: Path) -> int:
 
 def _begins(links: Links, n: int) -> Integers:
     """Where the row of each node begins, if each link is in the rows of both its ends."""
-    counts = np.zeros(n + 1, dtype=np.int64)
+    begins = np.zeros(n + 1, dtype=np.int64)
     for ends, _ in links.chunks():
-        # a bincount of few links would cost a pass over all nodes
-        found, times = np.unique(ends, return_counts=True)
-        counts[found + 1] += times
-    return np.cumsum(counts)
+        begins[1:] += np.bincount(ends.ravel(), minlength=n)
+    return np.cumsum(begins, out=begins)
 
 
 def _fill_rows(links: Links, begins: Integers, folder: Path) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
@@ -100,41 +101,51 @@ def _fill_rows(links: Links, begins: Integers, folder: Path) -> tuple[NDArray[np
     free = begins[:-1].copy()
     for ends, weights in links.chunks():
         for own, other, sign in ((ends[:, 0], ends[:, 1], 1), (ends[:, 1], ends[:, 0], -1)):
-            order = np.argsort(own, kind="stable")
-            rows = own[order]
+            keys = _pairs(own, other)
+            if weight is not None and weights is not None:
+                order = np.argsort(keys)
+                keys, values = keys[order], sign * weights[order]
+            else:
+                keys.sort()
+                values = None
+            rows = keys >> HALF
             first = np.flatnonzero(np.diff(rows, prepend=-1))
             times = np.diff(first, append=len(rows))
             places = free[rows] + np.arange(len(rows)) - np.repeat(first, times)
-            col[places] = other[order]
-            if weight is not None and weights is not None:
-                weight[places] = sign * weights[order]
+            col[places] = keys & LOW
+            if weight is not None:
+                weight[places] = values
             free[rows[first]] += times
     return col, weight
+
+
+def _pairs(rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Integers:
+    """A number for each place of the matrix, in the order of rows and columns: sorting numbers is fastest."""
+    return (rows.astype(np.int64) << HALF) | columns
 
 
 def _merge(begins: Integers, col: NDArray[np.int32], weight: NDArray[np.float32] | None, folder: Path) -> int:
     """Sort each row and merge what is in it twice."""
     n = len(begins) - 1
     crow = np.zeros(n + 1, dtype=np.int64)
-    with (
-        Growing(folder / "col.npy", np.dtype(np.int32)) as cols,
-        Growing(folder / ("weight.npy" if weight is not None else "none.npy"), np.dtype(np.float32)) as merged,
-    ):
+    with contextlib.ExitStack() as files:
+        cols = files.enter_context(Growing(folder / "col.npy", np.dtype(np.int32)))
+        merged = weight is not None and files.enter_context(Growing(folder / "weight.npy", np.dtype(np.float32)))
         start = 0
         while start < n:
             stop = max(start + 1, int(np.searchsorted(begins, begins[start] + CHUNK, side="right")) - 1)
             inside = slice(int(begins[start]), int(begins[stop]))
             rows = np.repeat(np.arange(start, stop), np.diff(begins[start : stop + 1]))
-            keys = rows * n + col[inside]
-            if weight is None:
-                keys = np.unique(keys)
-            else:
+            keys = _pairs(rows, col[inside])
+            if weight is not None and merged:
                 keys, values = _heavier(keys, np.array(weight[inside], dtype=np.float64))
                 merged.append(values)
-            cols.append(keys % n)
-            crow[start + 1 : stop + 1] = np.bincount(keys // n - start, minlength=stop - start)
+            else:
+                keys.sort()
+                keys = keys[np.diff(keys, prepend=-1) > 0]
+            cols.append(keys & LOW)
+            crow[start + 1 : stop + 1] = np.bincount((keys >> HALF) - start, minlength=stop - start)
             start = stop
-    (folder / "none.npy").unlink(missing_ok=True)
     np.cumsum(crow, out=crow)
     np.save(folder / "crow.npy", crow)
     return int(crow[-1])
@@ -142,7 +153,9 @@ def _merge(begins: Integers, col: NDArray[np.int32], weight: NDArray[np.float32]
 
 def _heavier(keys: Integers, weight: NDArray[np.float64]) -> tuple[Integers, NDArray[np.float64]]:
     """Each key once, with the larger of the sums of its positive and of its negative weights."""
-    found, place = np.unique(keys, return_inverse=True)
-    there = np.bincount(place, np.maximum(weight, 0), len(found))
-    back = np.bincount(place, np.maximum(-weight, 0), len(found))
-    return found, np.maximum(there, back)
+    order = np.argsort(keys)
+    keys, weight = keys[order], weight[order]
+    new = np.diff(keys, prepend=-1) > 0
+    place = np.cumsum(new) - 1
+    there, back = (np.bincount(place, np.maximum(sign * weight, 0)) for sign in (1, -1))
+    return keys[new], np.maximum(there, back)

@@ -207,24 +207,21 @@ def _write_hops(
     note = folder / f"progress-{'-'.join(map(str, keys))}-{at_once}.json"
     done = int(json.loads(note.read_text())) if note.exists() else 0
     partial = {key: _path(folder, key).with_suffix(f".{at_once}.partial") for key in keys}
-    x = open_array(_path(folder, 0))
+    if not done:
+        for path in partial.values():
+            np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, width))
 
+    # a file is mapped only while it is read or written: pages that were touched count as memory of the process
     def columns(start: int, stop: int) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(x[:, done + start : done + stop]))
+        return torch.from_numpy(np.ascontiguousarray(open_array(_path(folder, 0))[:, done + start : done + stop]))
 
-    hops = {
-        key: np.lib.format.open_memmap(path, mode="r+")
-        if done
-        else np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, width))
-        for key, path in partial.items()
-    }
     adjacency = DiskAdjacency(graph)
     for key, start, hop in propagate_columns(adjacency, width - done, columns, powers, steps, teleport, at_once):
         first = done + start
-        hops[key][:, first : first + hop.shape[1]] = hop.numpy()
+        file = np.lib.format.open_memmap(partial[key], mode="r+")
+        file[:, first : first + hop.shape[1]] = hop.numpy()
+        del file
         if key == keys[-1]:
-            for array in hops.values():
-                array.flush()
             with replacing(note) as temporary:
                 temporary.write_text(json.dumps(first + hop.shape[1]))
     for key, path in partial.items():
