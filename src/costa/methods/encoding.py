@@ -26,6 +26,8 @@ from costa.methods.building import Encoder
 from costa.methods.reach import choose_hops
 from costa.nn import Adjacency, Features, Hops, Preparation, SparseMatrix, sparse_if_faster
 from costa.nn.hops import propagate
+from costa.nn.norm import BatchNorm
+from costa.nn.ranks import Ranks
 
 Rate = float | Tensor | None
 """The probability of dropping, one for all or one for each; None: nothing is dropped."""
@@ -71,9 +73,13 @@ class Inputs:
 
 @dataclass(frozen=True)
 class HopInputs:
-    """A graph as :class:`costa.nn.Hops` reads it: the hops of X, computed once; the edges are not needed again."""
+    """A graph as :class:`costa.nn.Hops` reads it: the hops of X, computed once; the edges are not needed again.
+
+    ``first`` is the number of the first row that is held; None if all are.
+    """
 
     blocks: tuple[Tensor, ...]
+    first: int | None = None
 
     @classmethod
     def of(cls, graph: Data, x: Features, encoder: Hops) -> HopInputs:
@@ -84,9 +90,22 @@ class HopInputs:
         adjacency = Adjacency(graph.edge_index.to(x.device), graph.num_nodes, weight).normalized()
         return cls(tuple(propagate(x, adjacency, encoder.powers, encoder.steps, encoder.teleport)))
 
+    def part(self, rows: range) -> HopInputs:
+        """A range of rows, in memory of its own."""
+        return HopInputs(tuple(block[rows.start : rows.stop].clone() for block in self.blocks), rows.start)
+
     def at(self, rows: Tensor) -> HopInputs:
-        """These rows of every block."""
-        return HopInputs(tuple(block[rows] for block in self.blocks))
+        """These rows of every block, or those of them that are held."""
+        if self.first is not None:
+            rows = rows[self.held(rows)] - self.first
+        return HopInputs(tuple(block[rows] for block in self.blocks), self.first)
+
+    def held(self, rows: Tensor | None) -> Tensor:
+        """The places, among these rows or all, of those that are held."""
+        first, count = self.first or 0, len(self.blocks[0])
+        if rows is None:
+            return torch.arange(first, first + count, device=self.blocks[0].device)
+        return ((rows >= first) & (rows < first + count)).nonzero().squeeze(1)
 
 
 AnyInputs = Inputs | HopInputs
@@ -195,11 +214,22 @@ class EncoderMethod(Method):
                 self.encoder.take_over(other.encoder)
         else:
             self.preparation.fit(graph.x.float())
+            self.ranks.share(self)  # before it is applied: other machines round otherwise
             inputs = self._read(graph)
             if isinstance(self.encoder, Hops):
                 assert isinstance(inputs, HopInputs)
                 self.encoder.fit(inputs.blocks)
+                self.ranks.share(self)
+                if self.ranks.size > 1:
+                    inputs = inputs.part(self.ranks.range(graph.num_nodes))
         self._prepared = graph, inputs
+
+    def join(self, ranks: Ranks) -> None:
+        """Also take BatchNorm's moments from the rows of all."""
+        super().join(ranks)
+        for module in self.modules():
+            if isinstance(module, BatchNorm):
+                module.ranks = ranks
 
     def forget(self) -> None:
         """Release the prepared inputs."""
@@ -222,9 +252,14 @@ class EncoderMethod(Method):
         return sparse_if_faster(x).to(next(self.encoder.parameters()).device)
 
     def embed(self, graph: Data) -> Tensor:
-        """The vectors: H or, of hops, the codes and columns (:mod:`costa.nn.hops`)."""
+        """The vectors: H or, of hops, the codes and columns (:mod:`costa.nn.hops`).
+
+        If several processes hold the graph's rows, the first one gets all vectors and the others their own.
+        """
         if isinstance(self.encoder, Hops):
-            return self.encoder.vectors(self.inputs(graph).blocks)
+            inputs = self.inputs(graph)
+            z = self.encoder.vectors(inputs.blocks)
+            return z if inputs.first is None else self.ranks.gather(z, graph.num_nodes)
         return self.trained_hidden(graph)
 
     @torch.no_grad()
@@ -237,7 +272,12 @@ class EncoderMethod(Method):
 
     def hidden(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """H of the graph without augmentation, or these rows of it, in the mode that the encoder is in."""
-        h = self._encode(self.inputs(graph, rows))
+        inputs = self.inputs(graph, rows)
+        h = self._encode(inputs)
+        if isinstance(inputs, HopInputs) and inputs.first is not None:
+            n = graph.num_nodes if rows is None else len(rows)
+            held = self.inputs(graph).held(rows)
+            return self.ranks.total(h.new_zeros(n, h.shape[1]).index_copy(0, held, h))
         return h if isinstance(self.encoder, Hops) else select_rows(h, rows)
 
     def _encode(self, inputs: AnyInputs, view: View | None = None, encoder: Encoder | None = None) -> Tensor:
@@ -352,8 +392,8 @@ class Augmenting(EncoderMethod, GradientMethod):
 
     @property
     def capturable(self) -> bool:
-        """Rewiring reads the number of edges from the GPU."""
-        return self.by_rows or not self.augment.rewires
+        """Rewiring reads the number of edges from the GPU, and several processes wait for each other."""
+        return self.ranks.size == 1 and (self.by_rows or not self.augment.rewires)
 
 
 class TwoViews(Augmenting):
