@@ -11,7 +11,10 @@ import torch.multiprocessing as mp
 from costa import settings, training
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
-from costa.nn.ranks import ALONE, Ranks
+from costa.nn.ranks import Ranks
+from costa.training.batches import Batches
+from costa.training.distributed import bytes_of_step
+from costa.training.watch import Watch
 
 CPU = torch.device("cpu")
 NAMES = ("costa-sv", "costa-mv")
@@ -91,30 +94,68 @@ def trained(graph, ranks, dtype):
     return found
 
 
+def watched(graph, ranks):
+    """What the watch goes by after a few steps: the spread of H, and whether the loss is below the untrained one."""
+    values = {"encoder.norm": "batch", "sketch.kind": "gaussian", "train.batch": 16}
+    method, train = build("costa-mv", values, graph, ranks)
+    steps = training.Steps([method], graph, train)
+    watch = Watch(method, method.hidden, steps.optimizers[0], graph)
+    steps.run(8)
+    return watch._measure(torch.inf), watch._beats_untrained(lambda: steps.loss(0))
+
+
+def diverged(graph, ranks):
+    """How a training ends whose loss is not finite on any rank, as the features of one row are not."""
+    method, train = build("costa-sv", {"train.batch": 16, "train.epochs": 3}, graph, ranks)
+    held = method.inputs(graph).blocks[0]
+    if ranks.first:
+        held[1] = torch.inf
+    losses = training.Steps([method], graph, train).run(8)
+    return losses.isfinite().flatten().tolist()
+
+
+def bytes_given(graph, ranks):
+    """For some cases, what a step is said to send and what it gives to the sums."""
+    found = []
+    for values in ({}, {"sketch.center": False}, {"encoder.norm": "batch"}, {"sketch.kind": "gaussian"}):
+        for name in NAMES:
+            method, train = build(name, values | {"sketch.k": 40, "train.batch": 30}, graph, ranks)
+            steps, sums, all_reduce = training.Steps([method], graph, train), [], dist.all_reduce
+
+            def counted(x, sums=sums, all_reduce=all_reduce):
+                sums.append(x.numel() * x.itemsize)
+                all_reduce(x)
+
+            dist.all_reduce = counted
+            steps.run(1)
+            ranks.any(False)  # as the loop asks after each step
+            dist.all_reduce = all_reduce
+            rows = len(Batches(graph.num_nodes, steps.per_epoch, method.generator.initial_seed()).rows(0))
+            found.append((bytes_of_step(method, rows), sum(sums)))
+    return found
+
+
 def everything(ranks):
-    """All of the above, in both precisions."""
+    """All of the above, in both precisions if that matters."""
     graph = small_graph()
-    return {
+    precise = {
         (what.__name__, dtype): what(graph, ranks, dtype)
         for what in (losses_and_gradients, trained)
         for dtype in (torch.float32, torch.float64)
     }
+    return precise | {"watched": watched(graph, ranks), "diverged": diverged(graph, ranks)}
 
 
-def alone():
-    """What one process computes."""
-    return everything(ALONE)
-
-
-def together(size: int, folder: Path, work=everything) -> list:
-    """What ``work(ranks)`` returns in each of so many processes."""
-    mp.spawn(_process, (size, folder, work), nprocs=size)
+def together(size: int, folder: Path) -> list:
+    """What each of so many processes computes, and what it sends."""
+    mp.spawn(_process, (size, folder), nprocs=size)
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(size)]
 
 
-def _process(rank, size, folder, work):
+def _process(rank, size, folder):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=size)
-    torch.save(work(Ranks(rank, size)), folder / f"{rank}.pt")
+    ranks = Ranks(rank, size)
+    torch.save(everything(ranks) | {"bytes": bytes_given(small_graph(), ranks)}, folder / f"{rank}.pt")
     dist.barrier()
     dist.destroy_process_group()

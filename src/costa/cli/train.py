@@ -44,11 +44,12 @@ def train(
 
     if choose:
         refuse_with_choose(context)
+    if training.started() > 1 and (choose or seeds is not None):
+        together = f"{training.started()} processes train one run together"
+        raise InputError(f"{together}; leave out --choose and --seeds, or start one process.")
     chosen = get_method(method)
     ranks = context.with_resource(training.joined(training.resolve_device(device)))
     console.quiet = not ranks.first
-    if ranks.size > 1 and (choose or seeds is not None):
-        raise InputError("several processes train one run together; leave out --choose and --seeds, or start one.")
     if deterministic:
         training.make_deterministic()
     spec = name_files(graph, edges, features, nodes)

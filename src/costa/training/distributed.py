@@ -32,8 +32,8 @@ from costa.nn.ranks import Ranks
 @contextlib.contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
     """Inside this block, the processes that torchrun has started; this one alone if there is no other."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if "RANK" not in os.environ or size == 1:
+    size = started()
+    if size == 1:
         yield Ranks(device=device)
         return
     if device.type == "cuda":
@@ -51,6 +51,11 @@ def joined(device: torch.device) -> Iterator[Ranks]:
         yield Ranks(rank, size, device)
     finally:
         dist.destroy_process_group()
+
+
+def started() -> int:
+    """How many processes torchrun has started, this one included."""
+    return int(os.environ["WORLD_SIZE"]) if "RANK" in os.environ else 1
 
 
 def restarted() -> bool:
