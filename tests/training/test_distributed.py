@@ -36,7 +36,7 @@ def test_the_loss_and_the_mean_gradient_are_those_of_one_process(one, several, d
             assert abs(float(its_loss - loss)) < close * float(loss), case
             assert abs(float(mean - loss)) < close * float(loss), case
             apart = largest(a - b for a, b in zip(its_gradients, gradients, strict=True))
-            assert 0 < largest(gradients)
+            assert largest(gradients) > 0
             assert apart < close * largest(gradients), case
             # the running moments of BatchNorm, too
             assert largest(its_state[key].double() - tensor.double() for key, tensor in state.items()) < close, case

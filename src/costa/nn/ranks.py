@@ -1,9 +1,8 @@
 """Several processes, the ranks, that train one model on rows that each holds a range of.
 
 Let L(θ) be the loss of one process. Each of the N ranks has a copy θ_r of the weights and computes the same number L_r
-from its own rows and from sums over all ranks. Their sum L_1 + … + L_N is a function of all copies. The adjoint of a sum
-that all ranks receive is again such a sum, so the backward pass of rank r gives ∂(L_1 + … + L_N)/∂θ_r. As all copies
-are equal,
+from its own rows and from sums over all ranks. L_1 + … + L_N is a function of all copies. The adjoint of a sum that all
+ranks receive is again such a sum, so the backward pass of rank r gives ∂(L_1 + … + L_N)/∂θ_r. As all copies are equal,
 
     (1/N)·Σ_r ∂(L_1 + … + L_N)/∂θ_r = (1/N)·d(N·L)/dθ = dL/dθ:
 
@@ -25,6 +24,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+CPU = torch.device("cpu")
 BLOCK = 65536
 """Rows that are sent at a time."""
 
@@ -44,7 +44,7 @@ class Ranks:
 
     rank: int = 0
     size: int = 1
-    device: torch.device = torch.device("cpu")
+    device: torch.device = CPU
 
     @property
     def first(self) -> bool:

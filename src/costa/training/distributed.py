@@ -1,13 +1,13 @@
 """Several processes train one model, started by ``torchrun --nproc-per-node N -m costa train …``.
 
 Each rank holds the hops of a range of rows, of about n/N nodes. The batches, and everything that is drawn, are those of
-one process, the same on all ranks; of a batch's rows a rank encodes those that it holds, perhaps none. What a step sends
-are sums over the ranks, whose mathematics is in :mod:`costa.nn.ranks`:
+one process, the same on all ranks; of a batch's rows a rank encodes those that it holds, perhaps none. A step sends
+sums over the ranks, whose mathematics is in :mod:`costa.nn.ranks`; with v views of d columns these are
 
-    [P_r; 1ᵀ]·[H_r, 1]      one sum of both views side by side    (k + 1)·(v·d + 1) numbers, k·v·d without centring
-    the loss and gradients  one sum of all weights                1 + |θ| numbers
-    whether to stop         a Ctrl-C may reach one rank only      1 number
-    BatchNorm's moments     forward and backward                  2·(2·width + 1) numbers in float64, of each hop and view
+    [P_r; 1ᵀ]·[H_r, 1]      (k + 1)·(v·d + 1) numbers in one sum, k·v·d without centring
+    the loss and gradients  1 + |θ| numbers in one sum
+    whether to stop         one number: a Ctrl-C may reach one rank only
+    BatchNorm's moments     2·width + 1 numbers in float64, forward and backward, of each hop and view
 
 That does not depend on n. It is summed by torch.distributed: gloo on a CPU, NCCL on GPUs.
 """
@@ -43,8 +43,8 @@ def joined(device: torch.device) -> Iterator[Ranks]:
         device = torch.device("cuda", local)
         torch.cuda.set_device(device)
     # torchrun's store outlives a restart, and still has the addresses of the processes before it
-    store, rank, _ = next(dist.rendezvous("env://"))
-    store = dist.PrefixStore(f"attempt {_restarts()}", store)
+    store, rank, _ = next(dist.rendezvous("env://"))  # type: ignore[attr-defined]
+    store = dist.PrefixStore(f"attempt {_restarts()}", store)  # type: ignore[attr-defined]
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size)
     try:
