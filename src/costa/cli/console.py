@@ -60,7 +60,7 @@ def run_app(app: typer.Typer, prog_name: str, memory_hint: str) -> None:
         fail(f"{where}{problem.strerror or problem}; check the path, its permissions and the space on the disk.")
     except (MemoryError, RuntimeError) as problem:
         if is_connection_lost(problem):
-            fail("another process of this training has ended, and this one with it; --resume goes on from there.")
+            fail("another process of this training has ended, so this one does; --resume goes on from the checkpoint.")
         if not is_out_of_memory(problem):
             raise
         fail(f"there is not enough memory for this; {memory_hint}.")
