@@ -98,6 +98,7 @@ METRICS = {
     "seconds": float,
     "embed_seconds": float,
     "trained_together": int,
+    "processes": int,
     "peak_memory_bytes": int,
     "device": str,
     "commit": (str, type(None)),

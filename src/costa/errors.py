@@ -8,6 +8,17 @@ class InputError(ValueError):
     """
 
 
+def is_connection_lost(problem: BaseException) -> bool:
+    """Whether another of the processes that train together has ended; torch.distributed has no exception for it.
+
+    >>> is_connection_lost(RuntimeError("[transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:31882"))
+    True
+    """
+    return type(problem).__name__ == "DistBackendError" or any(
+        words in str(problem) for words in ("Connection closed by peer", "Connection reset by peer")
+    )
+
+
 def is_out_of_memory(problem: BaseException) -> bool:
     """Whether GPU or CPU memory ran out; PyTorch has an exception class only for the GPU.
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor
 
-from costa.augment import SKETCHES, Sketch, make_sketch
+from costa.augment import SKETCHES, Sketch, implicit, make_sketch
 from costa.errors import InputError
 
 NAMES = list(SKETCHES)
@@ -462,3 +462,21 @@ def test_cuda_is_repeatable_in_deterministic_mode(name: str, monkeypatch: pytest
         torch.use_deterministic_algorithms(False)
     for first, second in zip(*results, strict=True):
         assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("kind", ["countsketch", "gaussian", "rademacher", "sparse"])
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("kept", [0, implicit.KEPT_BYTES])
+def test_columns_of_p_multiply_their_rows_alone(kind, stored, kept, monkeypatch):
+    """Also where a dense P is too large to be kept: then the other rows of H are zero."""
+    monkeypatch.setattr(implicit, "KEPT_BYTES", kept)
+    h = torch.randn(30, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    draw = make_sketch(kind, k=9, stored=stored).draw(h, torch.Generator().manual_seed(2))
+    chosen = torch.tensor([20, 3, 4, 29])
+    for some in (chosen, chosen[:0]):
+        columns, rows = draw._p.columns(some), h[some].requires_grad_()
+        assert columns.shape == (9, len(some))
+        torch.testing.assert_close(columns.dense(), draw.matrix()[:, some])
+        torch.testing.assert_close(columns.product(rows), draw.matrix()[:, some] @ rows)
+        (gradient,) = torch.autograd.grad(columns.product(rows).square().sum() / 2, rows)
+        torch.testing.assert_close(gradient, draw.matrix()[:, some].T @ columns.product(rows))

@@ -31,6 +31,15 @@ def test_the_first_interrupt_waits_for_the_epoch_and_the_second_does_not():
 
 
 @pytest.mark.usefixtures("interrupts_arrive")
+def test_torchrun_repeats_an_interrupt_and_that_changes_nothing():
+    with training.stop_on_interrupt(patient=True) as should_stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert should_stop()
+    os.kill(os.getpid(), signal.SIGINT)  # while the results are written
+
+
+@pytest.mark.usefixtures("interrupts_arrive")
 def test_another_thread_than_the_main_one_leaves_interrupts_alone():
     seen = []
 

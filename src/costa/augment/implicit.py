@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from costa.augment.projection import Projection
+from costa.augment.projection import Dense, Projection
 from costa.nn import kernels, philox
 
 TILE, GPU_TILE = 2**18, 2**24
@@ -103,11 +103,15 @@ class ImplicitDense(Implicit):
 
     gaussian: bool
 
+    def columns(self, chosen: Tensor) -> Projection:
+        return Dense(self._written_out[:, chosen]) if self._is_kept(self.like) else super().columns(chosen)
+
     def product(self, h: Tensor) -> Tensor:
+        return self._written_out @ h if self._is_kept(h) else super().product(h)
+
+    def _is_kept(self, h: Tensor) -> bool:
         small = self.k * self.n * self.like.itemsize <= KEPT_BYTES
-        if small and h.device.type == "cpu" and not self._fused(h):
-            return self._written_out @ h
-        return super().product(h)
+        return small and h.device.type == "cpu" and not self._fused(h)
 
     @functools.cached_property
     def _written_out(self) -> Tensor:

@@ -34,6 +34,10 @@ class Projection(ABC):
         """P with fewer empty rows, the same number in every draw; P itself if finding them is too costly."""
         return self
 
+    def columns(self, chosen: Tensor) -> Projection:
+        """These columns of P, in this order; what is `occupied` then depends on the form."""
+        return Columns(self, chosen)
+
     @abstractmethod
     def product(self, h: Tensor) -> Tensor:
         """PH, with gradients to H."""
@@ -70,6 +74,9 @@ class Dense(Projection):
     def occupied(self) -> Tensor | None:
         return self.filled
 
+    def columns(self, chosen: Tensor) -> Dense:
+        return Dense(self.values[:, chosen], self.filled)
+
     def product(self, h: Tensor) -> Tensor:
         return self.values @ h
 
@@ -104,11 +111,32 @@ class Buckets(Projection):
         rank = (self.occupied.cumsum(0) - 1).clamp_(max=k - 1)
         return Buckets(rank.gather(0, self.buckets), self.signs, k)
 
+    def columns(self, chosen: Tensor) -> Buckets:
+        return Buckets(self.buckets[chosen], self.signs[chosen], self.k)
+
     def product(self, h: Tensor) -> Tensor:
         return h.new_zeros(self.k, h.shape[1]).index_add(0, self.buckets, self.signs[:, None] * h)
 
     def dense(self) -> Tensor:
         return self.signs.new_zeros(self.shape).scatter(0, self.buckets[None], self.signs[None])
+
+
+@dataclass(frozen=True, eq=False)
+class Columns(Projection):
+    """Some columns of any P: the other rows of H are zero. It costs as much as the whole P."""
+
+    whole: Projection
+    chosen: Tensor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.whole.shape[0], len(self.chosen)
+
+    def product(self, h: Tensor) -> Tensor:
+        return self.whole.product(h.new_zeros(self.whole.shape[1], h.shape[1]).index_copy(0, self.chosen, h))
+
+    def dense(self) -> Tensor:
+        return self.whole.dense()[:, self.chosen]
 
 
 def most_occupied(k: int, n: int) -> int:

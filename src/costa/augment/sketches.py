@@ -50,6 +50,7 @@ from torch import Tensor, nn
 from costa.augment.implicit import Implicit, ImplicitDense, ImplicitSparse
 from costa.augment.projection import Buckets, Dense, Projection
 from costa.errors import InputError
+from costa.nn.ranks import Ranks
 
 
 class Draw:
@@ -85,6 +86,10 @@ class Draw:
             return self
         return Draw(self._p.packed(), center=self._center, noise_std=0.0, generator=self._generator)
 
+    def split(self, held: Tensor, ranks: Ranks) -> SplitDraw:
+        """The same draw, to be applied to the rows ``held`` of an H whose rows are spread over ranks."""
+        return SplitDraw(self, held, ranks)
+
     def apply(self, h: Tensor) -> Tensor:
         """H̃ = PH + E (P(H − mean) + E if the sketch centres), all k rows, with gradients to `h`."""
         _check_features(h)
@@ -93,12 +98,7 @@ class Draw:
                 f"this P was drawn for {self.shape[1]} rows, but this H has {h.shape[0]}: two views must hold the same "
                 "nodes, and another H needs another draw."
             )
-        h_tilde = self._p.product(_centred(h) if self._center else h)
-        if self._noise_std > 0:
-            generator = self._generator
-            noise = torch.randn(h_tilde.shape, generator=generator, device=generator.device, dtype=h.dtype)
-            h_tilde = h_tilde + self._noise_std * noise.to(h.device)
-        return h_tilde
+        return self._noisy(self._p.product(_centred(h) if self._center else h))
 
     def apply_all(self, views: Sequence[Tensor]) -> list[Tensor]:
         """`apply` to all views side by side, so that P is drawn or read only once."""
@@ -108,12 +108,49 @@ class Draw:
         widths = [view.shape[1] for view in views]
         return list(self.apply(torch.cat(list(views), dim=1)).split(widths, dim=1))
 
+    def _noisy(self, sketch: Tensor) -> Tensor:
+        if self._noise_std == 0:
+            return sketch
+        generator = self._generator
+        noise = torch.randn(sketch.shape, generator=generator, device=generator.device, dtype=sketch.dtype)
+        return sketch + self._noise_std * noise.to(sketch.device)
+
     def matrix(self) -> Tensor:
         """P written out, k × n, with its scale: without centring and noise, apply(h) equals matrix() @ h."""
         return self._p.dense()
 
     def __repr__(self) -> str:
         return f"Draw({type(self._p).__name__}, k={self.shape[0]}, n={self.shape[1]})"
+
+
+class SplitDraw(Draw):
+    """A draw for an H whose rows are spread over ranks, P H = Σ_r P_r H_r with P_r the columns of P for rank r's rows.
+
+    One sum over the ranks gives all that is needed, the column means μ included:
+
+        [P; 1ᵀ]·[H, 1] = Σ_r [P_r; 1ᵀ]·[H_r, 1] = [PH, P1; nμᵀ, n],    P(H − 1μᵀ) = PH − (P1)μᵀ.
+
+    E is added after the sum, the same on all ranks, and what is `occupied` are the rows of the whole P. The result is
+    the same on all ranks.
+    """
+
+    def __init__(self, whole: Draw, held: Tensor, ranks: Ranks) -> None:
+        super().__init__(whole._p, center=whole._center, noise_std=whole._noise_std, generator=whole._generator)
+        self._held, self._ranks = held, ranks
+
+    def packed(self) -> SplitDraw:
+        """The same draw with fewer empty rows."""
+        return super().packed().split(self._held, self._ranks)
+
+    def apply(self, h: Tensor) -> Tensor:
+        """H̃ of the whole H; `h` are the rows that this rank holds, perhaps none."""
+        p = self._p.columns(self._held)
+        if not self._center:
+            return self._noisy(self._ranks.common_total(p.product(h)))
+        h = torch.cat([h, h.new_ones(len(h), 1)], dim=1)
+        total = self._ranks.common_total(torch.cat([p.product(h), h.sum(0, keepdim=True)]))
+        sketch, sums = total[:-1], total[-1:]
+        return self._noisy(sketch[:, :-1] - sketch[:, -1:] * (sums[:, :-1] / self.shape[1]))
 
 
 def _centred(h: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from costa.errors import InputError, is_out_of_memory
+from costa.errors import InputError, is_connection_lost, is_out_of_memory
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -59,6 +59,8 @@ def run_app(app: typer.Typer, prog_name: str, memory_hint: str) -> None:
         where = f"{problem.filename}: " if problem.filename else ""
         fail(f"{where}{problem.strerror or problem}; check the path, its permissions and the space on the disk.")
     except (MemoryError, RuntimeError) as problem:
+        if is_connection_lost(problem):
+            fail("another process of this training has ended, so this one does; --resume goes on from the checkpoint.")
         if not is_out_of_memory(problem):
             raise
         fail(f"there is not enough memory for this; {memory_hint}.")

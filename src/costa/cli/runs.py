@@ -26,7 +26,8 @@ def print_settings(job: Job) -> None:
 
     method, resolved = get_method(job.method), job.resolved
     unused = method.unused(resolved.values)
-    say(f"{method.title} on {describe(job.graph)}, on {job.device}")
+    together = f", {job.ranks.size} processes" if job.ranks.size > 1 else ""
+    say(f"{method.title} on {describe(job.graph)}, on {job.device}{together}")
     rows = []
     for key, value in flatten(resolved.values).items():
         shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from costa.cli import options
-from costa.cli.console import say
+from costa.cli.console import console, say
 from costa.errors import InputError
 
 
@@ -45,20 +45,33 @@ def train(
 
     if choose:
         refuse_with_choose(context)
-    chosen, where = get_method(method), training.resolve_device(device)
+    if training.started() > 1 and (choose or seeds is not None):
+        together = f"{training.started()} processes train one run together"
+        raise InputError(f"{together}; leave out --choose and --seeds, or start one process.")
+    chosen = get_method(method)
+    ranks = context.with_resource(training.joined(training.resolve_device(device)))
+    console.quiet = not ranks.first
     if deterministic:
         training.make_deterministic()
     spec = name_files(graph, edges, features, nodes)
-    data = load_graph(spec, data_dir=data_dir, memory=memory, report=say)
+    with ranks.first_before_others():
+        data = load_graph(spec, data_dir=data_dir, memory=memory, report=say)
     if tensorboard is not None:
         board.check()
     given, named = settings.parse_assignments(set_ or []), {"given_by": "--set", "epochs_by": "--epochs"}
     resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs, **named)
-    job = runs.Job(data, spec, method, resolved, where, probe=not no_probe, resume=resume, announce=say)
+    resume = resume or training.restarted()
+    job = runs.Job(
+        *(data, spec, method, resolved, ranks.device), probe=not no_probe, resume=resume, ranks=ranks, announce=say
+    )
     numbers, several = range(seeds) if seeds else [seed or 0], seeds is not None
     if choose:
         job, folders = choose_job(job, numbers, out, several=several, epochs=epochs)
     else:
-        folders = runs.claim_folders(job, numbers, out, several=several)
+        if not ranks.first:
+            ((number, folder),) = runs.run_folders(data, method, numbers, out, several=False).items()
+            runs.assist(job, folder, number)
+            return
+        folders = runs.claim_folders(job, numbers, out, several=several, fresh_is_fine=training.restarted())
     print_settings(job)
     execute(job, folders, out, data_dir, after=lambda run: board.write(run, tensorboard, data) if tensorboard else None)

@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from costa.errors import InputError
 from costa.nn import choose_scaling
+from costa.nn.ranks import ALONE, Ranks
 
 
 class Method(nn.Module):
@@ -36,6 +38,8 @@ class Method(nn.Module):
 
     generator: torch.Generator
     """Draws the random numbers of :meth:`loss`; on the method's device, set by the training loop."""
+    ranks: Ranks = ALONE
+    """The processes that train the method together, see :meth:`join`."""
 
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Method:
@@ -60,6 +64,17 @@ class Method(nn.Module):
     def unresumable(self) -> str | None:
         """Why weights, optimiser and generator are not enough for a checkpoint; None if they are."""
         return None
+
+    @property
+    def unsplittable(self) -> str | None:
+        """Why several processes cannot train the method together; None if they can."""
+        return "only costa-sv and costa-mv can be split"
+
+    def join(self, ranks: Ranks) -> None:
+        """Train as one of several processes, before :meth:`prepare`."""
+        if ranks.size > 1 and self.unsplittable is not None:
+            raise InputError(f"several processes cannot train this {self.name}: {self.unsplittable}; start one.")
+        self.ranks = ranks
 
     @classmethod
     def unused(cls, settings: Any) -> dict[str, str]:

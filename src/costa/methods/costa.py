@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from costa import settings
-from costa.augment.other_sketches import SVDSketch
-from costa.augment.sketches import Sketch
+from costa.augment.other_sketches import NoiseInjection, SVDSketch
+from costa.augment.sketches import Draw, Sketch
 from costa.errors import InputError
 from costa.methods.building import (
     Encoder,
@@ -166,7 +166,7 @@ class Costa(Augmenting):
             raise InputError("sketch.fixed keeps one P for all rows, but each batch needs its own; set train.batch=0.")
         inputs = self.inputs(graph, rows)
         hidden = [self.encode_view(inputs, view) for view in range(self.views)]
-        draw = self.sketch.draw(hidden[0].detach(), self.generator)
+        draw = self._draw(graph, rows, hidden[0].detach())
         draw = draw if self.plain else draw.packed()
         z = [self.head(h_tilde) for h_tilde in draw.apply_all(hidden)]
         u, v, tau, rows = z[0], z[-1], self.contrast.tau, draw.occupied
@@ -175,6 +175,23 @@ class Costa(Augmenting):
         if self.contrast.kind == "cross":
             return cross_view_loss(u, v, tau, rows, plain=self.plain)
         return both_views_loss(u, v, tau, rows, include_self=self.contrast.include_self, plain=self.plain)
+
+    def _draw(self, graph: Data, rows: Tensor | None, h: Tensor) -> Draw:
+        """P for all rows of the batch, of which this process may hold a part."""
+        if self.ranks.size == 1:
+            return self.sketch.draw(h, self.generator)
+        n = graph.num_nodes if rows is None else len(rows)
+        whole = self.sketch.draw(h.new_zeros(1, 1).expand(n, 1), self.generator)
+        return whole.split(self.inputs(graph).held(rows), self.ranks)
+
+    @property
+    def unsplittable(self) -> str | None:
+        """The encoder must look at each row alone, and P be drawn without H and have fewer rows."""
+        if not self.by_rows:
+            return "only encoder.kind = hops can be split"
+        if self.sketch.depends_on_h or isinstance(self.sketch, NoiseInjection):
+            return "only sketch.kind = countsketch, gaussian, rademacher or sparse can be split"
+        return None
 
     @property
     def capturable(self) -> bool:

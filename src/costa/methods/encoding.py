@@ -27,7 +27,9 @@ from costa.methods.base import GradientMethod, Method
 from costa.methods.building import Encoder
 from costa.methods.reach import choose_hops
 from costa.nn import Adjacency, Features, Hops, Preparation, SparseMatrix, sparse_if_faster
-from costa.nn.hops import propagate
+from costa.nn.hops import ROWS, propagate
+from costa.nn.norm import BatchNorm
+from costa.nn.ranks import Ranks
 
 Rate = float | Tensor | None
 """The probability of dropping, one for all or one for each; None: nothing is dropped."""
@@ -75,10 +77,12 @@ class Inputs:
 class HopInputs:
     """A graph as :class:`costa.nn.Hops` reads it: the hops of X, computed once; the edges are not needed again.
 
-    The hops of a graph on disk stay there (:mod:`costa.graphs.propagation`).
+    The hops of a graph on disk stay there (:mod:`costa.graphs.propagation`). ``first`` is the number of the first row
+    that is held; None if all are.
     """
 
     blocks: tuple[Tensor, ...]
+    first: int | None = None
 
     @classmethod
     def of(cls, graph: Data, x: Features, encoder: Hops) -> HopInputs:
@@ -89,9 +93,23 @@ class HopInputs:
         adjacency = Adjacency(graph.edge_index.to(x.device), graph.num_nodes, weight).normalized()
         return cls(tuple(propagate(x, adjacency, encoder.powers, encoder.steps, encoder.teleport)))
 
+    def part(self, rows: range, *, on_disk: bool) -> HopInputs:
+        """A range of rows, in memory of its own unless they are on disk."""
+        parts = tuple(block[rows.start : rows.stop] for block in self.blocks)
+        return HopInputs(parts if on_disk else tuple(part.clone() for part in parts), rows.start)
+
     def at(self, rows: Tensor) -> HopInputs:
-        """These rows of every block, where ``rows`` are; blocks may be mapped from a disk."""
-        return HopInputs(tuple(block[rows.to(block.device)].to(rows.device) for block in self.blocks))
+        """These rows of every block, or those of them that are held, on the device of ``rows``."""
+        if self.first is not None:
+            rows = rows[self.held(rows)] - self.first
+        return HopInputs(tuple(block[rows.to(block.device)].to(rows.device) for block in self.blocks), self.first)
+
+    def held(self, rows: Tensor | None) -> Tensor:
+        """The places, among these rows or all, of those that are held."""
+        first, count = self.first or 0, len(self.blocks[0])
+        if rows is None:
+            return torch.arange(first, first + count, device=self.blocks[0].device)
+        return ((rows >= first) & (rows < first + count)).nonzero().squeeze(1)
 
 
 AnyInputs = Inputs | HopInputs
@@ -200,11 +218,23 @@ class EncoderMethod(Method):
                 self.encoder.take_over(other.encoder)
         else:
             self.preparation.fit(fitted_rows(graph) if isinstance(graph, StoredGraph) else graph.x.float())
+            self.ranks.share(self)  # before it is applied: other machines round otherwise
             inputs = self._read(graph)
             if isinstance(self.encoder, Hops):
                 assert isinstance(inputs, HopInputs)
                 self.encoder.fit(inputs.blocks)
+                self.ranks.share(self)
+                if self.ranks.size > 1:
+                    rows = self.ranks.range(graph.num_nodes)
+                    inputs = inputs.part(rows, on_disk=isinstance(graph, StoredGraph))
         self._prepared = graph, inputs
+
+    def join(self, ranks: Ranks) -> None:
+        """Also take BatchNorm's moments from the rows of all."""
+        super().join(ranks)
+        for module in self.modules():
+            if isinstance(module, BatchNorm):
+                module.ranks = ranks
 
     def forget(self) -> None:
         """Release the prepared inputs."""
@@ -220,7 +250,9 @@ class EncoderMethod(Method):
         if not isinstance(encoder := self.encoder, Hops):
             return Inputs.of(graph, self.features(graph), alone=encoder.alone)
         if isinstance(graph, StoredGraph):
-            return HopInputs(stored_hops(graph, self.preparation, encoder.powers, encoder.steps, encoder.teleport))
+            with self.ranks.first_before_others():
+                hops = stored_hops(graph, self.preparation, encoder.powers, encoder.steps, encoder.teleport)
+            return HopInputs(hops)
         return HopInputs.of(graph, self.features(graph), encoder)
 
     def features(self, graph: Data) -> Features:
@@ -229,17 +261,22 @@ class EncoderMethod(Method):
         return sparse_if_faster(x).to(next(self.encoder.parameters()).device)
 
     def embed(self, graph: Data) -> Tensor:
-        """The vectors: H or, of hops, the codes and columns (:mod:`costa.nn.hops`)."""
+        """The vectors: H or, of hops, the codes and columns (:mod:`costa.nn.hops`).
+
+        If several processes hold the graph's rows, the first one gets all vectors and the others their own.
+        """
         if isinstance(self.encoder, Hops):
-            return self.encoder.vectors(self.inputs(graph).blocks)
+            return torch.cat(list(self.embed_rows(graph)))
         return self.trained_hidden(graph)
 
     def embed_rows(self, graph: Data) -> Iterator[Tensor]:
         """The vectors, of hops some rows at a time."""
-        if isinstance(self.encoder, Hops):
-            yield from self.encoder.vector_rows(self.inputs(graph).blocks)
-        else:
+        if not isinstance(self.encoder, Hops):
             yield self.embed(graph)
+            return
+        inputs = self.inputs(graph)
+        parts = self.encoder.vector_rows(inputs.blocks)
+        yield from parts if inputs.first is None else self.ranks.gather(parts, graph.num_nodes, ROWS)
 
     @torch.no_grad()
     def trained_hidden(self, graph: Data) -> Tensor:
@@ -251,7 +288,12 @@ class EncoderMethod(Method):
 
     def hidden(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """H of the graph without augmentation, or these rows of it, in the mode that the encoder is in."""
-        h = self._encode(self.inputs(graph, rows))
+        inputs = self.inputs(graph, rows)
+        h = self._encode(inputs)
+        if isinstance(inputs, HopInputs) and inputs.first is not None:
+            n = graph.num_nodes if rows is None else len(rows)
+            held = self.inputs(graph).held(rows)
+            return self.ranks.total(h.new_zeros(n, h.shape[1]).index_copy(0, held, h))
         return h if isinstance(self.encoder, Hops) else select_rows(h, rows)
 
     def _encode(self, inputs: AnyInputs, view: View | None = None, encoder: Encoder | None = None) -> Tensor:
@@ -366,8 +408,8 @@ class Augmenting(EncoderMethod, GradientMethod):
 
     @property
     def capturable(self) -> bool:
-        """Rewiring reads the number of edges from the GPU."""
-        return self.by_rows or not self.augment.rewires
+        """Rewiring reads the number of edges from the GPU, and several processes wait for each other."""
+        return self.ranks.size == 1 and (self.by_rows or not self.augment.rewires)
 
 
 class TwoViews(Augmenting):

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from costa.nn.norm import BatchNorm
 from costa.nn.sparse import SparseMatrix
 
 
@@ -49,7 +50,7 @@ class Layer(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(in_features, out_features))
         self.bias = nn.Parameter(torch.zeros(out_features))
-        self.norm = nn.BatchNorm1d(out_features) if norm == "batch" else None
+        self.norm = BatchNorm(out_features) if norm == "batch" else None
         self.activation = ACTIVATIONS[activation]()
         nn.init.xavier_uniform_(self.weight, generator=generator)
 

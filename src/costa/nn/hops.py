@@ -170,7 +170,7 @@ class Hops(nn.Module):
             assert isinstance(layer, Layer)
             if layer.norm is not None:
                 hidden = block @ (scale[:, None] * layer.weight) + layer.bias
-                variance, mean = torch.var_mean(hidden, dim=0, correction=0)
+                mean, variance, _ = layer.norm.moments(hidden)
                 layer.norm.get_buffer("running_mean").copy_(mean)
                 layer.norm.get_buffer("running_var").copy_(variance)
 

@@ -6,7 +6,7 @@
 """
 
 from costa.runs.evaluation import REPEATS, add_probe, probe_graph
-from costa.runs.execution import execute
+from costa.runs.execution import assist, execute
 from costa.runs.files import CONFIG, MODEL, read_config
 from costa.runs.folder import claim, claim_folders, load_run_graph, run_folders
 from costa.runs.jobs import DEFAULT_PROTOCOLS, Job

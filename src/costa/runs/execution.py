@@ -47,25 +47,49 @@ def execute(
         report: Called with the progress.
     """
     ended = start_run(job, folder, seed)
+    job.ranks.agree(ended is not None)
     if ended is not None:
         return evaluate_all(job, [folder], [ended])[0]
     reset_peak_memory(job.device)
     with empty_on_failure(job, [folder]):
-        method = training.build(get_method(job.method), job.resolved.values, job.graph, seed, job.device)
-        # a method without epochs is interrupted at once
-        waits = interruptible and job.train is not None
-        with training.stop_on_interrupt() if waits else contextlib.nullcontext(lambda: False) as interrupted:
-            outcome = training.train(
-                method,
-                job.graph,
-                job.train,
-                folder=folder,
-                resume=job.resume,
-                report=report,
-                should_stop=lambda: interrupted() or should_stop(),
-            )
+        method, outcome = _train(job, folder, seed, interruptible, should_stop, report)
     metrics = write_run(job, folder, seed, outcome, method)
     return evaluate_all(job, [folder], [metrics])[0]
+
+
+def assist(job: Job, folder: Path, seed: int) -> None:
+    """Train and embed the rows of a process that is not the first; the first one runs :func:`execute`."""
+    if job.ranks.agree(False) == (True,):
+        return
+    method, _ = _train(job, folder, seed, interruptible=True)
+    for _ in method.embed_rows(job.graph):
+        pass  # sent to the first
+
+
+def _train(
+    job: Job,
+    folder: Path,
+    seed: int,
+    interruptible: bool,
+    should_stop: Callable[[], bool] = lambda: False,
+    report: training.Report | None = None,
+) -> tuple[Method, training.Outcome]:
+    method = training.build(get_method(job.method), job.resolved.values, job.graph, seed, job.device)
+    method.join(job.ranks)
+    # a method without epochs is interrupted at once
+    waits = interruptible and job.train is not None
+    stopping = training.stop_on_interrupt(patient=job.ranks.size > 1)
+    with stopping if waits else contextlib.nullcontext(lambda: False) as interrupted:
+        outcome = training.train(
+            method,
+            job.graph,
+            job.train,
+            folder=folder,
+            resume=job.resume,
+            report=report,
+            should_stop=lambda: interrupted() or should_stop(),
+        )
+    return method, outcome
 
 
 def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
@@ -146,6 +170,7 @@ def write_run(
         seconds=outcome.seconds,
         embed_seconds=embed_seconds,
         trained_together=together,
+        processes=job.ranks.size,
         peak_memory_bytes=peak_memory(job.device),
         device=torch.cuda.get_device_name(job.device) if job.device.type == "cuda" else "cpu",
         commit=commit(),

@@ -107,7 +107,13 @@ def check_same_nodes(folder: Path, graph: Data) -> None:
 
 
 def claim_folders(
-    job: Job, seeds: Sequence[int], out: Path | None, *, several: bool, called: str | None = None
+    job: Job,
+    seeds: Sequence[int],
+    out: Path | None,
+    *,
+    several: bool,
+    called: str | None = None,
+    fresh_is_fine: bool = False,
 ) -> dict[int, Path]:
     """The RUN folder of each seed, each accepted by :func:`claim`.
 
@@ -117,10 +123,11 @@ def claim_folders(
         out: The user's --out; ``runs/GRAPH-METHOD-SEED`` by default.
         several: Whether ``out`` is the folder that holds the runs, not a run itself.
         called: What stands for METHOD in a folder's name, if not the method.
+        fresh_is_fine: As for :func:`claim`; always so for several runs.
     """
     folders = run_folders(job.graph, called or job.method, seeds, out, several=several)
     for seed, folder in folders.items():
-        claim(folder, job.method, job.graph, seed, resume=job.resume, fresh_is_fine=several)
+        claim(folder, job.method, job.graph, seed, resume=job.resume, fresh_is_fine=several or fresh_is_fine)
     return folders
 
 

@@ -10,6 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from costa import settings
+from costa.nn.ranks import ALONE, Ranks
 from costa.settings.presets import Resolved
 
 DEFAULT_PROTOCOLS = ("random-10-10-80", "random-2-2-96")
@@ -32,6 +33,7 @@ class Job:
         paired: Whether the run of seed s is evaluated on split s only, and only by the linear probe. That is all a
             table needs, and a twentieth of the work.
         chosen: How the method was chosen, written to ``config.json``; None if the user named it.
+        ranks: The processes that train it together.
         announce: Called with a line about work that takes a while or is skipped.
     """
 
@@ -45,6 +47,7 @@ class Job:
     protocols: Sequence[str] = DEFAULT_PROTOCOLS
     paired: bool = False
     chosen: Mapping[str, Any] | None = None
+    ranks: Ranks = ALONE
     announce: Callable[[str], None] = lambda text: None
 
     @property

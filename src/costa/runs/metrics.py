@@ -16,7 +16,7 @@ from costa.runs.files import METRICS, SCHEMA, read_json, write_json
 from costa.training import Watched
 
 PLAIN = (
-    *("method", "dataset", "seed", "status", "epochs", "seconds", "embed_seconds", "trained_together"),
+    *("method", "dataset", "seed", "status", "epochs", "seconds", "embed_seconds", "trained_together", "processes"),
     *("peak_memory_bytes", "device", "commit", "versions"),
 )
 """The fields that are written to JSON unchanged."""
@@ -33,6 +33,7 @@ class Metrics:
         seconds: Seconds of training, for all seeds that were trained together.
         embed_seconds: Seconds of embedding.
         trained_together: Number of seeds that share the seconds and the memory.
+        processes: Number of processes that trained the run together.
         peak_memory_bytes: See :func:`costa.runs.provenance.peak_memory`.
         device: The GPU's name, or ``cpu``.
         commit, versions: The source tree's commit, and the versions of the packages that affect results.
@@ -52,6 +53,7 @@ class Metrics:
     seconds: float = 0.0
     embed_seconds: float | None = None
     trained_together: int = 1
+    processes: int = 1
     peak_memory_bytes: int | None = None
     device: str = "cpu"
     commit: str | None = None

@@ -132,9 +132,11 @@ def train_together(
 ) -> list[Outcome]:
     """:func:`train` for one method with several seeds, each with its own folder and its own outcome.
 
-    On CUDA the seeds run in parallel. Each outcome's seconds are those of all seeds together.
+    On CUDA the seeds run in parallel. Each outcome's seconds are those of all seeds together. Of several processes that
+    train one method (:mod:`costa.training.distributed`) the first writes, all read the checkpoint, and all stop if one
+    should.
     """
-    began = time.perf_counter()
+    began, ranks = time.perf_counter(), methods[0].ranks
     prepare(methods, graph)
     steps = make_steps(methods, graph, train)
     watches = [
@@ -142,13 +144,19 @@ def train_together(
         for method, optimizer in zip(methods, steps.optimizers, strict=True)
     ]
     start = [Progress(0, 0.0)] * len(methods)
-    if resume and folders is not None and all((folder / CHECKPOINT).exists() for folder in folders):
+    there = folders is not None and all((folder / CHECKPOINT).exists() for folder in folders)
+    if ranks.agree(resume and there) == (True,):
+        assert folders is not None
         start = _resumed(steps, watches, folders, train)
+    folders = folders if ranks.first else None
 
     def seconds() -> float:
         return start[0].seconds + time.perf_counter() - began
 
-    outcomes = _run(steps, watches, train, start, folders, seconds, report, should_stop)
+    def stops() -> bool:
+        return ranks.any(should_stop())
+
+    outcomes = _run(steps, watches, train, start, folders, seconds, report, stops)
     del steps  # before others are captured
     for index, (method, watch) in enumerate(zip(methods, watches, strict=True)):
         # A seed that went back is no longer at the same epoch as the others, and goes on alone.
@@ -159,7 +167,7 @@ def train_together(
             alone = make_steps([method], graph, train)
             watch.go_back(alone.optimizers[0])
             place, at = None if folders is None else [folders[index]], [Progress(watch.epochs, seconds())]
-            (outcomes[index],) = _run(alone, [watch], train, at, place, seconds, report, should_stop)
+            (outcomes[index],) = _run(alone, [watch], train, at, place, seconds, report, stops)
     for method in methods:
         method.settle(graph)
     return outcomes

@@ -89,13 +89,14 @@ class Steps:
             return
         method, parameters = self.methods[seed], self._parameters[seed]
         loss = self.loss(seed)
-        self._losses[seed].index_copy_(0, self._place, loss.detach().float().view(1))
+        # Not backward(): it accumulates into .grad on the stream where the parameters were first used.
+        gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+        loss, means = method.ranks.mean(loss.detach(), gradients)
+        self._losses[seed].index_copy_(0, self._place, loss.float().view(1))
         if self.device.type == "cpu" and not bool(loss.isfinite()):
             self._lost.add(seed)
             return
-        # Not backward(): it accumulates into .grad on the stream where the parameters were first used.
-        gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
-        for parameter, gradient in zip(parameters, gradients, strict=True):
+        for parameter, gradient in zip(parameters, means, strict=True):
             parameter.grad = _laid_out_like(parameter, gradient)
         self.optimizers[seed].step()
         if method.after_step is not None:

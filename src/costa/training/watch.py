@@ -190,7 +190,8 @@ class Watch:
         if not bool(h.isfinite().all()):
             return None
         bound = participation(h)
-        return Spread(bound if bound >= enough else effective_rank(h), 1 - mean_cosine(h))
+        rank = bound if bound >= enough else effective_rank(h)
+        return Spread(*self._method.ranks.agree(rank, 1 - mean_cosine(h)))
 
     @torch.no_grad()
     def _beats_untrained(self, loss: Callable[[], Tensor]) -> bool:
@@ -205,7 +206,8 @@ class Watch:
                 losses.append(float(loss()))
         method.load_state_dict(weights)
         method.generator.set_state(draws)
-        return losses[0] < losses[1]
+        trained, untrained = method.ranks.agree(*losses)
+        return trained < untrained
 
 
 def _is_above(share: float, now: Spread, first: Spread) -> bool:

@@ -1,0 +1,148 @@
+"""Several processes, the ranks, that train one model on rows that each holds a range of.
+
+Let L(θ) be the loss of one process. Each of the N ranks has a copy θ_r of the weights and computes the same number L_r
+from its own rows and from sums over all ranks. L_1 + … + L_N is a function of all copies. The adjoint of a sum that all
+ranks receive is again such a sum, so the backward pass of rank r gives ∂(L_1 + … + L_N)/∂θ_r. As all copies are equal,
+
+    (1/N)·Σ_r ∂(L_1 + … + L_N)/∂θ_r = (1/N)·d(N·L)/dθ = dL/dθ:
+
+the mean of the gradients over the ranks is the gradient of one process. That holds for weights before the sum (the
+encoder, whose gradient on one rank is N times the share of its rows) and after it (the head, whose gradient is the same
+on all).
+
+If everything after a sum is the same on all ranks, then so is its gradient, and the sum of N equal gradients is N times
+one of them: :meth:`Ranks.common_total` sends nothing in the backward pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """One of the processes that train together; alone by default, when every sum is its own term.
+
+    Args:
+        rank: The number of this process, from 0.
+        size: N, how many there are.
+        device: Where sent tensors must be.
+
+    >>> list(Ranks(1, 3).range(10)), ALONE.range(10)
+    ([3, 4, 5], range(0, 10))
+    """
+
+    rank: int = 0
+    size: int = 1
+    device: torch.device = CPU
+
+    @property
+    def first(self) -> bool:
+        """Whether this process prints and writes files."""
+        return self.rank == 0
+
+    def range(self, n: int) -> range:
+        """The rows of n that this rank holds."""
+        return _range(n, self.rank, self.size)
+
+    def total(self, x: Tensor) -> Tensor:
+        """Σ_r x_r, with a gradient: the sum of the gradients of all ranks."""
+        return x if self.size == 1 else _Total.apply(x)
+
+    def common_total(self, x: Tensor) -> Tensor:
+        """:meth:`total`, if all ranks compute the same from it."""
+        return x if self.size == 1 else _CommonTotal.apply(x, self.size)
+
+    def mean(self, loss: Tensor, gradients: Sequence[Tensor | None]) -> tuple[Tensor, list[Tensor | None]]:
+        """The means of the loss and of the gradients, in one sum; a gradient is None on all ranks or on none."""
+        if self.size == 1:
+            return loss, list(gradients)
+        there = [loss, *(each for each in gradients if each is not None)]
+        flat = _summed(torch.cat([each.detach().flatten() for each in there])).div_(self.size)
+        parts = flat.split([each.numel() for each in there])
+        means: Iterator[Tensor] = iter([part.view(each.shape) for part, each in zip(parts, there, strict=True)])
+        return next(means), [None if each is None else next(means) for each in gradients]
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set on any rank."""
+        return flag if self.size == 1 else bool(_summed(torch.tensor(float(flag), device=self.device)) > 0)
+
+    def agree(self, *values: float) -> tuple[float, ...]:
+        """The first rank's values."""
+        if self.size == 1:
+            return values
+        agreed = torch.tensor([*values, 0.0], dtype=torch.float64, device=self.device)
+        dist.broadcast(agreed, 0)
+        return tuple(agreed.tolist()[:-1])
+
+    @torch.no_grad()
+    def share(self, module: nn.Module) -> None:
+        """Give every rank the first one's weights and buffers."""
+        if self.size > 1:
+            for tensor in module.state_dict().values():
+                dist.broadcast(tensor, 0)
+
+    @contextlib.contextmanager
+    def first_before_others(self) -> Iterator[None]:
+        """The first rank passes this block before the others enter it: they find what it has written."""
+        if not self.first:
+            self.agree()
+        yield
+        if self.first:
+            self.agree()
+
+    def gather(self, parts: Iterator[Tensor], n: int, at_once: int) -> Iterator[Tensor]:
+        """On the first rank all n rows, so many at once; on the others the parts that they hold and have sent."""
+        for part in parts:
+            if not self.first:
+                dist.send(part.contiguous(), 0)
+            yield part
+        for rank in range(1, self.size) if self.first else ():
+            for rows in torch.empty(len(_range(n, rank, self.size))).split(at_once):
+                received = torch.empty(len(rows), part.shape[1], dtype=part.dtype, device=self.device)
+                dist.recv(received, rank)
+                yield received
+
+
+ALONE = Ranks()
+"""A process that trains by itself."""
+
+
+def _range(n: int, rank: int, size: int) -> range:
+    return range(n * rank // size, n * (rank + 1) // size)
+
+
+def _summed(x: Tensor) -> Tensor:
+    """Sum a tensor that nobody else holds over the ranks, in place."""
+    dist.all_reduce(x)
+    return x
+
+
+class _Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return _summed(x.clone(memory_format=torch.contiguous_format))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return _Total.apply(grads[0])
+
+
+class _CommonTotal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, size: int) -> Tensor:
+        ctx.size = size
+        return _summed(x.clone(memory_format=torch.contiguous_format))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads[0] * ctx.size, None

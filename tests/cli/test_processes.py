@@ -1,0 +1,72 @@
+"""``costa train`` under torchrun: real processes, one of which is killed, and a Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+SMALL = ("--set", "encoder.width=8", "--set", "sketch.k=20", "--no-probe")
+
+
+def run(*arguments):
+    return subprocess.run([*TORCHRUN, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def test_a_job_that_is_started_again_ends_as_if_nobody_had_been_killed(tmp_path):
+    """The checkpoint that it goes on from is in the middle of an epoch."""
+    train = ("train", "digits", "--epochs", 8, *SMALL)
+    killed = Path(__file__).with_name("one_is_killed.py")
+    again = run("--max-restarts", 1, killed, *train, "--out", tmp_path / "killed")
+    assert again.returncode == 0, again.stderr
+    assert "another process of this training has ended" in again.stderr
+    straight = run("-m", "costa", *train, "--out", tmp_path / "straight")
+    assert straight.returncode == 0, straight.stderr
+    assert "on cpu, 2 processes\n" in straight.stdout
+    assert straight.stdout.count("Next: costa report") == 1
+    for name in ("embeddings.npy", "model.safetensors"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes()
+    logs = [(tmp_path / which / "log.csv").read_text().splitlines() for which in ("killed", "straight")]
+    assert len(logs[0]) == 9
+    assert [line.split(",")[:2] for line in logs[0]] == [line.split(",")[:2] for line in logs[1]]
+    metrics = json.loads((tmp_path / "straight" / "metrics.json").read_text())
+    assert (metrics["status"], metrics["epochs"], metrics["processes"]) == ("ok", 8, 2)
+
+
+def test_a_terminals_interrupt_stops_all_and_keeps_what_there_is(tmp_path):
+    train = ("train", "digits", "--epochs", 100_000, *SMALL, "--out", tmp_path / "run")
+    process = subprocess.Popen(
+        [*TORCHRUN, "-m", "costa", *map(str, train)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    log, deadline = tmp_path / "run" / "log.csv", time.time() + 120
+    while not log.exists() or log.read_text().count("\n") < 5:
+        assert process.poll() is None, process.communicate()
+        assert time.time() < deadline
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to torchrun and to all processes
+    out, err = process.communicate(timeout=60)
+    assert "run the same command with --resume to continue" in out, err
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["status"] == "interrupted"
+    assert (tmp_path / "run" / "checkpoint.safetensors").exists()
+    assert len(np.load(tmp_path / "run" / "embeddings.npy")) == 1797
+
+
+@pytest.mark.parametrize("option", [("--seeds", 2), ("--choose",)])
+def test_several_processes_train_one_run(costa, tmp_path, option, monkeypatch):
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    result = costa("train", "digits", *option, "--out", tmp_path / "run")
+    assert result.code == 2
+    assert "costa: 2 processes train one run together; leave out --choose and --seeds" in result.err
+    assert not (tmp_path / "run").exists()
