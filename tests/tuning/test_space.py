@@ -111,7 +111,7 @@ def test_with_hops_a_sketch_is_one_of_a_batch(batch):
 
 @pytest.mark.parametrize(("parts", "several"), [(0, False), (4, False), (100, True)])
 def test_with_parts_a_sketch_is_one_of_a_group(parts, several):
-    study, kept = optuna.create_study(), {"train.parts": parts}
+    study, kept = optuna.create_study(), {"train.parts": parts, "train.group": 4}
     large = SimpleNamespace(num_nodes=10**5)
     ratios = [space.sample(study.ask(), get_method("costa-mv"), large, kept)["sketch.ratio"] for _ in range(30)]
     assert (max(ratios) > 0.1) == several

@@ -322,7 +322,8 @@ class Train:
 
     Without hops, ``parts`` divides a graph that is too large for one step: the nodes are partitioned once, and a step
     reads the subgraph of a random ``group`` of parts, with all edges between its nodes (Chiang et al., Cluster-GCN,
-    KDD 2019). An epoch visits each part once. The vectors of the trained encoder are those of the whole graph.
+    KDD 2019). An epoch visits each part once. The vectors of the trained encoder are those of the whole graph. Many small
+    parts in a group are better than few large ones, whose nodes are all alike.
 
     ``kernels = "plain"`` stores P and all similarities and captures no CUDA graph: draws, losses and gradients are the
     same up to rounding, with more time and memory. Adam amplifies rounding errors where a gradient vanishes, so
@@ -334,7 +335,7 @@ class Train:
     weight_decay: float = 0.0
     batch: int = 0
     parts: int = 0
-    group: int = 4
+    group: int = 16
     kernels: Literal["fast", "plain"] = "fast"
 
     def __post_init__(self) -> None:
@@ -350,7 +351,7 @@ class Train:
         """What a step reads, from settings by dotted key; the rest, and what is missing, are the defaults.
 
         >>> Train.of({"train.parts": 64, "encoder.kind": "gcn"}).groups
-        16
+        4
         """
         return cls(**{name: values[key] for name in ("batch", "parts", "group") if (key := f"train.{name}") in values})
 
@@ -368,7 +369,7 @@ class Train:
     def groups(self) -> int:
         """Number of groups of parts in an epoch: of at most ``group`` parts each; 1 if a step reads the whole graph.
 
-        >>> [Train(parts=parts).groups for parts in (0, 3, 10)]
+        >>> [Train(parts=parts).groups for parts in (0, 3, 40)]
         [1, 1, 3]
         """
         return max(1, -(-self.parts // self.group))
@@ -376,7 +377,7 @@ class Train:
     def rows(self, n: int, *, by_rows: bool) -> int:
         """About how many of n nodes a step reads: a batch if training goes ``by_rows``, or else a group of parts.
 
-        >>> Train(batch=4).rows(10, by_rows=True), Train(parts=10).rows(600, by_rows=False)
+        >>> Train(batch=4).rows(10, by_rows=True), Train(parts=40).rows(600, by_rows=False)
         (4, 200)
         """
         return min(n, self.batch or n) if by_rows else n // self.groups
