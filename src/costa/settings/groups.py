@@ -322,8 +322,8 @@ class Train:
 
     Without hops, ``parts`` divides a graph that is too large for one step: the nodes are partitioned once, and a step
     reads the subgraph of a random ``group`` of parts, with all edges between its nodes (Chiang et al., Cluster-GCN,
-    KDD 2019). An epoch visits each part once. The vectors of the trained encoder are those of the whole graph. Many small
-    parts in a group are better than few large ones, whose nodes are all alike.
+    KDD 2019). An epoch visits each part once. The vectors of the trained encoder are those of the whole graph. Many
+    small parts in a group are better than a few large ones, whose nodes are alike.
 
     ``kernels = "plain"`` stores P and all similarities and captures no CUDA graph: draws, losses and gradients are the
     same up to rounding, with more time and memory. Adam amplifies rounding errors where a gradient vanishes, so
