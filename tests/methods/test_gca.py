@@ -43,7 +43,7 @@ def build(build):
 
 
 def test_a_part_keeps_the_probabilities_of_the_whole_graph(build):
-    """With two nodes of 20 parts kept apart, the drop rates of their edges are those of the graph's degrees."""
+    """What is dropped of 400 views of half the nodes, against the probabilities from the degrees in the graph."""
     graph, nodes = planted_partition(200, 2, 8, seed=3), torch.arange(100)
     method = build(graph, augment__edge_rate=0.4)
     inputs = method.inputs(graph, nodes)
