@@ -56,6 +56,11 @@ def test_the_target_is_state_but_no_parameter_and_begins_with_weights_of_its_own
     assert all(parameter.grad is not None for parameter in method.parameters())
 
 
+def test_parts_count_as_steps(build, graph):
+    method = build(graph, train__epochs=8, train__parts=12, train__group=4)
+    assert method.steps == 24
+
+
 def test_the_target_follows_the_encoder_ever_more_slowly(build, graph):
     method = build(graph, target__decay=0.9, train__epochs=8)
     online = weights(method.encoder)

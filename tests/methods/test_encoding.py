@@ -115,6 +115,7 @@ def test_what_is_unused_is_named_with_its_reason(merged, values, unused):
     hops |= {
         "augment.hop_rate": "encoder.kind = gcn has no hops",
         "train.batch": "encoder.kind = gcn trains on the whole graph",
+        "train.group": "train.parts = 0 trains on the whole graph",
     }
     assert get_method("grace").unused(merged("grace", **values)) == unused | hops
 
@@ -122,6 +123,7 @@ def test_what_is_unused_is_named_with_its_reason(merged, values, unused):
 def test_hops_have_no_edges_to_drop_and_one_layer(merged):
     values = {"encoder__kind": "hops", "encoder__columns": 0, "encoder__steps": 0}
     edges, layer = "encoder.kind = hops trains without edges", "encoder.kind = hops has one layer a hop"
+    rows = "encoder.kind = hops trains on rows, train.batch of them a step"
     assert get_method("grace").unused(merged("grace", **values)) == {
         "encoder.hidden": layer,
         "encoder.layers": layer,
@@ -130,7 +132,15 @@ def test_hops_have_no_edges_to_drop_and_one_layer(merged):
         "augment.edges": edges,
         "augment.edge_rate": edges,
         "augment.centrality": edges,
+        "train.parts": rows,
+        "train.group": rows,
     }
+
+
+def test_parts_leave_no_use_for_batches_of_rows(merged):
+    unused = get_method("grace").unused(merged("grace", train__parts=8))
+    assert unused["train.batch"] == "train.parts says what a step reads"
+    assert "train.group" not in unused
 
 
 def test_a_product_is_prepared_only_where_the_first_layer_reads_it(build, graph, bag_of_words):
@@ -267,6 +277,8 @@ def test_a_single_hop_is_never_left_out(merged):
         ("hops", "encoder.layers", 3, "one layer a hop"),
         ("gcn", "augment.hop_rate", 0.2, "encoder.kind = gcn has no hops"),
         ("gcn", "train.batch", 32, "encoder.kind = gcn trains on the whole graph"),
+        ("gcn", "train.group", 2, "train.parts = 0 trains on the whole graph"),
+        ("hops", "train.parts", 4, "encoder.kind = hops trains on rows, train.batch of them a step"),
         ("gcn", "encoder.powers", "1,2", "it belongs to encoder.kind = hops"),
         ("appnp", "encoder.columns", 8, "it belongs to encoder.kind = hops"),
     ],
@@ -290,6 +302,41 @@ def test_a_method_that_reads_edges_says_so(graph, name):
 def test_a_method_whose_encoder_is_given_has_no_kind(graph, name):
     with pytest.raises(InputError, match=r"unknown setting 'encoder\.kind'"):
         resolve(get_method(name), graph, given={"encoder.kind": "hops"})
+
+
+@pytest.mark.parametrize("name", ["gmi", "mvgrl"])
+def test_a_method_that_takes_no_parts_says_so(graph, name):
+    method = get_method(name)
+    with pytest.raises(InputError, match=rf"train.parts was set, but {name} trains on the whole graph; leave it out"):
+        resolve(method, graph, given={"train.parts": 4})
+    assert {"train.batch", "train.group"} < set(method.unused(method.Settings()))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nodes_have_the_inputs_of_their_subgraph(build, either, weighted):
+    whole = either.clone()
+    if weighted:
+        low, high = whole.edge_index.aminmax(dim=0)
+        whole.edge_weight = 1 + low + 0.01 * high
+    nodes = torch.arange(1, 60, 2)
+    part, own = build("costa-mv", whole).inputs(whole, nodes), whole.subgraph(nodes)
+    expected = build("costa-mv", own).inputs(own)
+    assert torch.equal(part.edge_index, expected.edge_index)
+    assert torch.equal(whole.edge_index[:, part.entries], nodes[expected.edge_index])
+    assert torch.equal(part.edge_ids, expected.edge_ids)
+    assert (part.edge_weight is None) == (not weighted) or torch.equal(part.edge_weight, expected.edge_weight)
+    assert torch.equal(part.adjacency.a.to_dense(), expected.adjacency.a.to_dense())
+    assert isinstance(part.x, SparseMatrix) == isinstance(expected.x, SparseMatrix) == (either.num_features == 40)
+    dense = [inputs.x.to_dense() for inputs in (part, expected)]
+    assert torch.equal(*dense)
+
+
+def test_a_group_of_nodes_without_edges_is_read_too(build, graph):
+    alone = graph.clone()
+    alone.edge_index = graph.edge_index[:, (graph.edge_index > 9).all(0)]
+    inputs = build("costa-mv", alone, augment__edge_rate=0.5).inputs(alone, torch.arange(10))
+    assert inputs.edge_index.shape == (2, 0)
+    assert torch.equal(inputs.adjacency.a.to_dense(), torch.eye(10))
 
 
 @pytest.mark.parametrize("name", WITH_HOPS)

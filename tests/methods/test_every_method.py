@@ -17,6 +17,7 @@ from costa.settings.presets import load_base
 
 CPU = torch.device("cpu")
 TRAINED = [name for name in METHODS if issubclass(get_method(name), GradientMethod)]
+PARTS = [name for name in TRAINED if get_method(name).takes_parts]
 HOPS = [name for name in TRAINED if getattr(get_method(name), "takes_hops", False)]
 CASES = [*((name, "gcn") for name in TRAINED), *((name, "hops") for name in HOPS)]
 EVERY = pytest.mark.parametrize(("name", "kind"), CASES)
@@ -104,6 +105,59 @@ def test_the_loss_of_the_same_draws_falls(name, kind):
     before = average_loss()
     run(method, graph, 15, lr=1e-2)
     assert average_loss() < before - 0.02 * abs(before)
+
+
+def loss_and_gradients(method, graph, *nodes, state):
+    """By parameter, on the draws of this state."""
+    method.generator.set_state(state)
+    loss = method.loss(graph, *nodes)
+    named = dict(method.named_parameters())
+    return loss, dict(zip(named, torch.autograd.grad(loss, list(named.values())), strict=True))
+
+
+@pytest.mark.parametrize("features", ["dense", "sparse"])
+@pytest.mark.parametrize("values", [AUGMENTED, {"augment.edge_rate": 0.0, "augment.mask_rate": 0.0}])
+@pytest.mark.parametrize("name", PARTS)
+def test_a_group_of_all_nodes_has_the_loss_and_the_gradients_of_the_graph(name, values, features):
+    graph = small_graph(features)
+    method = build(name, graph, values)
+    state = method.generator.get_state()
+    whole, expected = loss_and_gradients(method, graph, state=state)
+    loss, gradients = loss_and_gradients(method, graph, torch.arange(60), state=state)
+    torch.testing.assert_close(loss, whole, rtol=1e-6, atol=1e-6)
+    for key, gradient in gradients.items():
+        torch.testing.assert_close(gradient, expected[key], rtol=1e-4, atol=1e-6, msg=key)
+
+
+@pytest.mark.parametrize("name", [name for name in PARTS if name != "gca"])  # whose centralities are the whole graph's
+def test_a_step_on_some_nodes_is_a_step_on_their_subgraph(name):
+    graph, nodes = small_graph("sparse"), torch.arange(0, 60, 3)
+    subgraph, values = graph.subgraph(nodes), AUGMENTED | {"features.scaling": "none", "sketch.ratio": 0.5}
+    method, other = build(name, graph, values), build(name, subgraph, values)
+    state = method.generator.get_state()
+    loss, gradients = loss_and_gradients(method, graph, nodes, state=state)
+    whole, expected = loss_and_gradients(other, subgraph, state=state)
+    torch.testing.assert_close(loss, whole, rtol=1e-6, atol=1e-6)
+    for key, gradient in gradients.items():
+        torch.testing.assert_close(gradient, expected[key], rtol=1e-4, atol=1e-6, msg=key)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_training_on_parts_lowers_the_loss_of_the_graph(name):
+    graph = small_graph()
+    values = {"encoder.norm": "none", "augment.mask_rate": 0.0, "loss.tau": 0.7, "sketch.ratio": 0.5}
+    method = build(name, graph, values)
+    start = method.generator.get_state()
+
+    def average_loss():
+        method.generator.set_state(start)
+        return sum(method.loss(graph).item() for _ in range(10))
+
+    before = average_loss()
+    steps = training.Steps([method], graph, settings.Train(lr=1e-2, parts=6, group=2))
+    assert steps.per_epoch == 3
+    steps.run(15)
+    assert average_loss() < before
 
 
 @pytest.mark.parametrize(("name", "features", "values"), SEVERAL)

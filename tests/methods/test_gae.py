@@ -121,3 +121,15 @@ def test_the_published_settings_are_a_preset_and_the_defaults_are_wider(graph, n
     assert presets.published("paper", name) == ["cora", "citeseer", "pubmed"]
     values = presets.load_preset("paper", name, "pubmed")
     assert (values["encoder.hidden"], values["encoder.width"], values["train.lr"]) == (32, 16, 0.01)
+
+
+@BOTH
+def test_a_group_without_an_edge_reconstructs_nothing(build, graph, name):
+    apart = graph.clone()
+    apart.edge_index = graph.edge_index[:, (graph.edge_index > 9).all(0)]
+    method = build(name, apart)
+    loss = method.loss(apart, torch.arange(10))
+    assert loss.isfinite()
+    assert (loss == 0) == (name == "gae")  # VGAE keeps its second term
+    loss.backward()
+    assert all(parameter.grad.isfinite().all() for parameter in method.parameters())

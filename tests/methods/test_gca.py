@@ -42,6 +42,20 @@ def build(build):
     return functools.partial(build, "gca", **SMALL)
 
 
+def test_a_part_keeps_the_probabilities_of_the_whole_graph(build):
+    """What is dropped of 400 views of half the nodes, against the probabilities from the degrees in the graph."""
+    graph, nodes = planted_partition(200, 2, 8, seed=3), torch.arange(100)
+    method = build(graph, augment__edge_rate=0.4)
+    inputs = method.inputs(graph, nodes)
+    probability = method._rates[0][0][inputs.entries]
+    assert probability.std() > 0.05
+    kept = torch.zeros(inputs.edge_index.shape[1])
+    for _ in range(400):
+        view = method.draw_view(inputs, 0).adjacency.a.to_dense()
+        kept += view[inputs.edge_index[1], inputs.edge_index[0]] > 0
+    torch.testing.assert_close(1 - kept / 400, probability, atol=0.12, rtol=0)
+
+
 def capped(s, rate):
     return torch.tensor(np.minimum((s.max() - s) / (s.max() - s.mean()) * rate, 0.7))
 

@@ -100,6 +100,8 @@ def test_settings_the_published_ones_and_those_out_of_range(build, graph):
             "diffusion.k",
             "train.epochs",
             "train.batch",
+            "train.parts",
+            "train.group",
             "train.kernels",
         }
     for key, value in (("alpha", 0), ("alpha", 1), ("k", 0)):

@@ -13,6 +13,7 @@ from costa.nn.sparse import (
     row_pointer,
     scale_columns,
     scale_rows,
+    select_csr_rows,
     to_scipy,
 )
 
@@ -36,6 +37,15 @@ def test_product_and_gradient():
     (gradient,) = torch.autograd.grad(a @ b, b, upstream)
     torch.testing.assert_close(gradient, x.T @ upstream)
     assert torch.autograd.gradcheck(lambda b: a @ b, b)
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 4], [6, 2, 2], [1], []])
+def test_rows_are_those_of_the_matrix(rows):
+    x, rows, shift = holes(7, 5), torch.tensor(rows, dtype=torch.int64), random(5, seed=3)
+    a = SparseMatrix.from_csr(SparseMatrix.from_dense(x).a, shift)
+    assert torch.equal(select_csr_rows(a.a, rows).to_dense(), x[rows])
+    torch.testing.assert_close(a.at(rows).to_dense(), (x - shift)[rows])
+    assert torch.equal(a.at(rows).a_t.to_dense(), x[rows].T)
 
 
 def test_a_shift_is_subtracted_from_every_row():

@@ -105,6 +105,14 @@ def test_spectrum_of_a_line_and_of_one_point():
     assert spectrum(torch.full((4, 3), float("nan"))) == []
 
 
+def test_with_parts_the_rows_of_a_group_are_sketched(small_run, tmp_path):
+    source = small_run.folder.parent / "friends"
+    given = {"encoder.kind": "gcn", "train.epochs": 2, "encoder.width": 8, "train.parts": 8, "train.group": 4}
+    facts = gather(train(source, tmp_path / "run", "costa-mv", **given))
+    assert 20 < facts.sketched.nodes < 40
+    assert facts.sketched.rows == round(0.25 * facts.sketched.nodes)
+
+
 @pytest.mark.parametrize("batch", [0, 20])
 def test_with_hops_the_codes_of_a_batch_are_sketched_and_no_graph_is_perturbed(small_run, tmp_path, batch):
     source = small_run.folder.parent / "friends"

@@ -39,6 +39,14 @@ def test_a_large_graph_limits_the_rows_of_the_sketch():
     assert explain(resolve(METHOD, graph, given=GCN | given), graph) == [MEASURED]
 
 
+def test_with_parts_the_rows_are_those_of_a_group():
+    graph = planted_partition(20_000, 2, 1, degree=2, seed=0)
+    rows = "sketch.ratio = 0.4096: 10,000 nodes in a group of parts, and the sketch has at most 4,096 rows"
+    given = GCN | {"train.parts": 8, "train.group": 4, "sketch.kind": "gaussian"}
+    assert explain(resolve(METHOD, graph, given=given), graph) == [MEASURED, rows]
+    assert explain(resolve(METHOD, graph, given=given | {"train.parts": 16}), graph) == [MEASURED]
+
+
 def test_a_large_graph_needs_fewer_epochs():
     graph = planted_partition(10_000, 2, 1, degree=2, seed=0)
     epochs = (

@@ -52,6 +52,8 @@ OUT_OF_RANGE = [
     (groups.BiasedWalks, {"number": 0}, "walks.number = 0 is out of range: at least 1."),
     (groups.BiasedWalks, {"p": 0.001}, "walks.p = 0.001 is out of range: from 0.01 to 100."),
     (groups.Train, {"epochs": 0}, "train.epochs = 0 is out of range: at least 1."),
+    (groups.Train, {"parts": -1}, "train.parts = -1 is out of range: at least 1, or 0 for the whole graph."),
+    (groups.Train, {"group": 0}, "train.group = 0 is out of range: at least 1 part a step."),
     (groups.Train, {"lr": math.nan}, "train.lr = nan is out of range: above 0, at most 100."),
     (groups.Train, {"weight_decay": -1e-5}, "train.weight_decay = -1e-05 is out of range: 0 or more."),
 ]

@@ -37,6 +37,8 @@ def test_with_a_gpu_epochs_are_captured(build, kind_of_steps, monkeypatch):
     monkeypatch.setattr(kernels, "usable", lambda rows: True)
     assert kind_of_steps(build()) == "captured"
     assert kind_of_steps(build(), cuda=False) == "as they are"
+    assert kind_of_steps(build(), settings.Train(parts=8, group=4)) == "as they are"
+    assert kind_of_steps(build(), settings.Train(parts=8)) == "captured"  # all in one group
 
 
 def test_what_speaks_against_capturing(build, kind_of_steps, monkeypatch):

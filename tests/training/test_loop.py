@@ -21,6 +21,8 @@ VALUES = pytest.mark.parametrize(
 )
 BATCHES = settings.Train(epochs=4, weight_decay=1e-3, batch=15)
 """Four batches of 50 rows."""
+PARTS = settings.Train(epochs=4, weight_decay=1e-3, parts=6, group=2)
+"""Three groups of two parts."""
 HOPS = {"encoder.kind": "hops", "encoder.norm": "batch"}
 
 
@@ -174,6 +176,51 @@ def test_interrupted_at_any_step_of_an_epoch_it_resumes_to_the_same_bits(graph, 
         assert read_log(folder).losses == read_log(whole).losses
 
 
+@pytest.mark.parametrize("name", ["costa-mv", "grace", "bgrl", "dgi", "gae"])
+def test_interrupted_inside_an_epoch_of_parts_it_resumes_to_the_same_bits(
+    graph, build, after, read_log, tmp_path, name
+):
+    straight, whole = build(0, name), tmp_path / "whole"
+    whole.mkdir()
+    training.train(straight, graph, PARTS, folder=whole)
+    assert read_log(whole).epochs == [1, 2, 3, 4]
+    for steps in (2, 5):
+        folder = tmp_path / f"{steps}"
+        folder.mkdir()
+        stopped = training.train(build(0, name), graph, PARTS, folder=folder, should_stop=after(steps))
+        assert (stopped.status, stopped.epochs) == ("interrupted", steps // 3)
+        resumed = build(9, name)
+        resumed.generator = build(0, name).generator  # whose seed orders the parts
+        assert training.train(resumed, graph, PARTS, folder=folder, resume=True).epochs == 4
+        assert states_equal(resumed, straight)
+        assert read_log(folder).losses == read_log(whole).losses
+
+
+def test_several_seeds_with_parts_train_as_each_would_alone(graph, build, several):
+    methods = several()
+    training.train_together(methods, graph, PARTS)
+    for method, seed in zip(methods, SEEDS, strict=True):
+        alone = build(seed)
+        training.train(alone, graph, PARTS)
+        assert states_equal(method, alone)
+
+
+@pytest.mark.parametrize("parts", [1, 3, 4])
+def test_parts_that_are_all_in_one_group_are_the_whole_graph(graph, build, parts):
+    whole, parted = build(), build()
+    training.train(whole, graph, settings.Train(epochs=3))
+    training.train(parted, graph, settings.Train(epochs=3, parts=parts))
+    assert states_equal(whole, parted)
+
+
+def test_the_watch_sees_all_nodes_whatever_the_parts(graph, build, monkeypatch):
+    method, seen = build(), []
+    hidden = method.hidden
+    monkeypatch.setattr(method, "hidden", lambda *given: seen.append(hidden(*given)) or seen[-1])
+    training.train(method, graph, PARTS)
+    assert [len(h) for h in seen] == [50] * 4  # untrained, and after 1, 2 and 4 epochs
+
+
 def test_several_seeds_with_batches_train_as_each_would_alone_and_resume(
     graph, build, several, after, folders, read_log
 ):
@@ -207,6 +254,9 @@ def test_a_batch_that_diverges_ends_its_seed_in_that_epoch_and_the_others_resume
 def test_a_fixed_p_needs_all_rows_at_once(graph, build):
     with pytest.raises(InputError, match=r"sketch.fixed keeps one P for all rows.*set train.batch=0"):
         training.train(build(**HOPS, **{"sketch.fixed": True}), graph, BATCHES)
+
+    with pytest.raises(InputError, match=r"sketch.fixed keeps one P.* each group of parts .*set train.parts=0"):
+        training.train(build(**{"sketch.fixed": True}), graph, PARTS)
 
 
 def test_a_gcn_trains_on_the_whole_graph_whatever_the_batch(graph, build):

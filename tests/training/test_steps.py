@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from costa import settings, training
+from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
 from costa.nn import SparseMatrix
 
@@ -121,6 +122,11 @@ def test_a_weight_that_the_loss_does_not_read_stays(graph, build):
     steps_of([method], graph).run(2)
     assert torch.equal(method.spare, torch.ones(3))
     assert not torch.equal(method.encoder.layers[0].weight, before)
+
+
+def test_a_method_that_takes_no_parts_refuses_them(graph, build):
+    with pytest.raises(InputError, match=r"gmi trains on the whole graph; set train.parts=0, or choose another"):
+        training.Steps(prepared([build(0, "gmi")], graph), graph, settings.Train(parts=4))
 
 
 # --- several seeds --------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ NOT_SEARCHED = {
         "loss.negatives",
         "train.epochs",
     ),
-    *("encoder.powers", "encoder.columns", "encoder.weight", "augment.hop_rate", "train.batch"),
+    *("encoder.powers", "encoder.columns", "encoder.weight", "augment.hop_rate"),
+    *("train.batch", "train.parts", "train.group"),
     *("sketch.k", "sketch.noise_std", "sketch.fixed", "sketch.scaling", "loss.include_self", "train.kernels"),
 }
 
@@ -106,6 +107,15 @@ def test_with_hops_a_sketch_is_one_of_a_batch(batch):
     ratios = [space.sample(study.ask(), get_method("costa-mv"), large, kept)["sketch.ratio"] for _ in range(30)]
     assert (max(ratios) > 0.1) == (batch == 50)
     assert batch == 50 or max(ratios) * 10**5 <= space.MOST_ROWS
+
+
+@pytest.mark.parametrize(("parts", "several"), [(0, False), (4, False), (100, True)])
+def test_with_parts_a_sketch_is_one_of_a_group(parts, several):
+    study, kept = optuna.create_study(), {"train.parts": parts, "train.group": 4}
+    large = SimpleNamespace(num_nodes=10**5)
+    ratios = [space.sample(study.ask(), get_method("costa-mv"), large, kept)["sketch.ratio"] for _ in range(30)]
+    assert (max(ratios) > 0.1) == several
+    assert max(ratios) * (10**5 / 25 if several else 10**5) <= 1.5 * space.MOST_ROWS
 
 
 def test_what_is_kept_is_not_drawn(graph):

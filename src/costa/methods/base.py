@@ -23,7 +23,8 @@ class Method(nn.Module):
     ``costa methods`` shows the class attributes ``name``, ``title``, ``paper`` and ``year``. ``Settings`` is the frozen
     dataclass of the settings; ``inductive`` says whether :meth:`embed` takes a graph the method was not trained on,
     ``random`` whether the vectors depend on the seed, ``views`` how many views of the graph are augmented,
-    ``scheduled`` whether an epoch depends on the total number of epochs.
+    ``scheduled`` whether an epoch depends on the total number of epochs, and ``takes_parts`` whether a step may read
+    the subgraph of some of the nodes, ``loss(graph, nodes)``.
     """
 
     name: ClassVar[str]
@@ -34,6 +35,7 @@ class Method(nn.Module):
     random: ClassVar[bool] = True
     views: ClassVar[int] = 1
     scheduled: ClassVar[bool] = False
+    takes_parts: ClassVar[bool] = False
     Settings: ClassVar[type]
 
     generator: torch.Generator
@@ -111,7 +113,11 @@ class GradientMethod(Method):
         return False
 
     def loss(self, graph: Data) -> Tensor:
-        """The loss of one step, on fresh random draws; if :attr:`by_rows`, it takes the rows of a batch too."""
+        """The loss of one step, on fresh random draws.
+
+        If :attr:`by_rows`, it takes the rows of a batch too; if ``takes_parts``, nodes in ascending order, whose
+        subgraph it reads in place of the graph.
+        """
         raise NotImplementedError
 
     @property

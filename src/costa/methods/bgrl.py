@@ -11,7 +11,8 @@ Bootstrapping, ICLR 2022.
 
 Defaults are what the authors share between datasets (GCN with BatchNorm and PReLU, a first layer twice as wide, τ₀ =
 0.99, weight decay 1e-5) and their rates and learning rate for WikiCS; 1000 epochs are a tenth of theirs. As in their
-code, the target starts with its own random weights.
+code, the target starts with its own random weights. With ``train.parts`` both encoders read the same group of parts,
+and L is the mean over its nodes: no node is compared with another, so only edges to other groups are missing.
 
 What differs from their code: the learning rate is constant, without warm-up and cosine decay; Adam's weight decay is in
 the gradient (theirs is AdamW); BatchNorm's running averages move by 0.1 instead of 0.99 a step; the predictor's first
@@ -61,7 +62,7 @@ class BGRL(TwoViews):
         preparation: Feature scaling and reduction.
         augment: Rates of the graph augmentation of each view.
         decay: τ₀.
-        train: The number of epochs and, with hops, of batches: T steps, after which the target stays as it is.
+        train: The number of epochs and of the steps of each: T steps, after which the target stays as it is.
     """
 
     name = "bgrl"
@@ -72,7 +73,7 @@ class BGRL(TwoViews):
     scheduled = True
 
     epoch: Tensor
-    """Steps done: epochs, or batches of rows with hops."""
+    """Steps done: epochs, or batches of rows with hops, or groups of parts."""
 
     def __init__(
         self,
@@ -114,7 +115,9 @@ class BGRL(TwoViews):
     def prepare(self, graph: Data) -> None:
         """Also count the steps of the whole training."""
         super().prepare(graph)
-        self.steps = self.schedule.epochs * (self.schedule.batches(graph.num_nodes) if self.by_rows else 1)
+        self.steps = self.schedule.epochs * (
+            self.schedule.batches(graph.num_nodes) if self.by_rows else self.schedule.groups
+        )
 
     def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """2 − mean cos(p(f_θ(view 1)), f_φ(view 2)) − mean cos(p(f_θ(view 2)), f_φ(view 1)) of two fresh views."""

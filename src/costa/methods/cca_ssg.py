@@ -8,7 +8,8 @@ Zhang, Wu, Yan, Wipf, Yu: From Canonical Correlation Analysis to Self-supervised
 
 It uses no head, target network or negatives: the vectors are the encoder's output. Defaults are those of the
 authors' code (512 wide, ReLU between the layers, a linear last one, rates of 0.2, learning rate 1e-3, no weight decay,
-100 epochs, λ = 2e-3, which is their 1e-3 in the equation's terms).
+100 epochs, λ = 2e-3, which is their 1e-3 in the equation's terms). With ``train.parts`` columns are standardised over
+the nodes of a group of parts.
 
 What differs from their code: it minimises −tr(Z̃₁ᵀZ̃₂), half of the first term up to a constant, so its λ weighs twice as
 much as the equation's, which is used here; it drops the two directions of an edge independently, while here they are

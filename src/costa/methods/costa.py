@@ -7,6 +7,9 @@ KDD 2022.
     H̃ = P H + E           the sketch, k rows; the same P for both views
     Z = θ(H̃)              the projection head
     L = contrast(Z₁, Z₂)  row i of one view against all rows of the other; with one view, against its own rows
+
+With ``train.parts`` and a GCN, H has the rows of a group of parts, and so k is a share of them: rows of different
+groups are never mixed or contrasted.
 """
 
 from __future__ import annotations
@@ -123,11 +126,11 @@ class Costa(Augmenting):
         With hops, at most as many epochs as make about :data:`ROW_VISITS` visits to rows, but at least one.
         """
         settings, chosen = settings or cls.Settings(), super().choose(graph, settings, given)
-        rows = graph.num_nodes
-        if settings.encoder.kind == "hops":
-            enough = max(1, round(ROW_VISITS / rows))
+        hops = settings.encoder.kind == "hops"
+        if hops:
+            enough = max(1, round(ROW_VISITS / graph.num_nodes))
             chosen |= {"train.epochs": enough} if enough < settings.train.epochs else {}
-            rows = min(rows, settings.train.batch or rows)
+        rows = settings.train.rows(graph.num_nodes, by_rows=hops)
         if settings.sketch.k > MOST_RATIO * rows:
             k = settings.sketch.k
             raise InputError(f"sketch.k = {k:,} is more than {MOST_RATIO} for each of {rows:,} nodes; lower it.")
@@ -161,9 +164,15 @@ class Costa(Augmenting):
             self.sketch.draw(torch.zeros(graph.num_nodes, 1, device=device), restarted)
 
     def loss(self, graph: Data, rows: Tensor | None = None) -> Tensor:
-        """contrast(θ(P·H₁ + E₁), θ(P·H₂ + E₂)), or that of one view with itself; of all rows of H, or of a batch."""
+        """contrast(θ(P·H₁ + E₁), θ(P·H₂ + E₂)), or that of one view with itself.
+
+        Of all rows of H, or of a batch of them, or of the subgraph of these nodes.
+        """
         if rows is not None and self.sketch.fixed:
-            raise InputError("sketch.fixed keeps one P for all rows, but each batch needs its own; set train.batch=0.")
+            step, key = ("batch", "batch") if self.by_rows else ("group of parts", "parts")
+            raise InputError(
+                f"sketch.fixed keeps one P for all rows, but each {step} needs its own; set train.{key}=0."
+            )
         inputs = self.inputs(graph, rows)
         hidden = [self.encode_view(inputs, view) for view in range(self.views)]
         draw = self._draw(graph, rows, hidden[0].detach())

@@ -10,6 +10,8 @@ Veličković, Fedus, Hamilton, Liò, Bengio, Hjelm: Deep Graph Infomax, ICLR 201
 Defaults are the paper's: a GCN of one layer, 512 wide, with PReLU; Adam at 1e-3. There training ends when the loss has
 not fallen for 20 epochs; here the number of epochs is fixed at 500.
 
+With ``train.parts`` the graph is a group of parts: rows change places within the group, and s is the group's mean.
+
 What differs from the authors' code: both halves of the loss are summed, not averaged, which makes no difference to
 Adam. W's initial weights are uniform on ±1/√d, as in PyG's ``DeepGraphInfomax``, and D has no bias.
 """
@@ -72,6 +74,7 @@ class DGI(EncoderMethod, GradientMethod):
     paper = "Veličković et al., Deep Graph Infomax, ICLR"
     year = 2019
     Settings = DGISettings
+    takes_parts = True
 
     def __init__(self, encoder: GCN, discriminator: Discriminator, preparation: Preparation) -> None:
         super().__init__(encoder, preparation)
@@ -92,9 +95,9 @@ class DGI(EncoderMethod, GradientMethod):
         """Shapes never change: an order of the rows always has n entries."""
         return True
 
-    def loss(self, graph: Data) -> Tensor:
-        """The discriminator's loss on the graph and a fresh corruption of it."""
-        inputs = self.inputs(graph)
+    def loss(self, graph: Data, nodes: Tensor | None = None) -> Tensor:
+        """The discriminator's loss on the graph, or the subgraph of these nodes, and a fresh corruption of it."""
+        inputs = self.inputs(graph, nodes)
         h = self._encode(inputs)
         order = torch.rand(inputs.layout.num_nodes, generator=self.generator, device=self.generator.device).argsort()
         corrupted = self.encoder(inputs.x, inputs.adjacency, order=order)

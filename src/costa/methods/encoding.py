@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -50,6 +50,8 @@ class Inputs:
     edge_index: Tensor
     edge_weight: Tensor | None
     edge_ids: Tensor
+    entries: Tensor | None = field(default=None, kw_only=True)
+    """Of a group of parts, the columns of the whole graph's ``edge_index`` that are its edges; None for the graph."""
 
     @classmethod
     def of(cls, graph: Data, x: Features, *, alone: bool = False) -> Inputs:
@@ -70,6 +72,26 @@ class Inputs:
             edge_index=edge_index,
             edge_weight=edge_weight,
             edge_ids=edge_ids(edge_index, graph.num_nodes),
+        )
+
+    def at(self, nodes: Tensor) -> Inputs:
+        """The subgraph of these nodes, in ascending order, with all edges between them and degrees of its own.
+
+        Augmentation changes most steps' Â, so ÂX is not computed in advance.
+        """
+        entries = self.layout.between(nodes)
+        edge_index = torch.searchsorted(nodes, self.edge_index[:, entries])
+        edge_weight = None if self.edge_weight is None else self.edge_weight[entries]
+        layout = Adjacency(edge_index, len(nodes), edge_weight)
+        return Inputs(
+            x=self.x[nodes] if isinstance(self.x, Tensor) else self.x.at(nodes),
+            mixed=None,
+            layout=layout,
+            adjacency=layout.normalized(),
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            edge_ids=edge_ids(edge_index, len(nodes)),
+            entries=entries,
         )
 
 
@@ -176,8 +198,8 @@ class EncoderMethod(Method):
         if hasattr(encoder, "powers") and kind != "hops":
             keys = ("encoder.powers", "encoder.columns", "encoder.weight")
             unused |= dict.fromkeys(keys, "it belongs to encoder.kind = hops")
-        if hasattr(settings, "train") and kind != "hops":
-            unused["train.batch"] = f"encoder.kind = {kind} trains on the whole graph"
+        if hasattr(settings, "train"):
+            unused |= cls._unused_steps(settings.train, kind)
         if kind == "hops":
             unused |= dict.fromkeys(("encoder.hidden", "encoder.layers"), "encoder.kind = hops has one layer a hop")
             if cls.linear:
@@ -191,6 +213,21 @@ class EncoderMethod(Method):
         if hasattr(settings, "head") and settings.head.width == 0:
             unused["head.activation"] = "head.width = 0 leaves out the head"
         return unused
+
+    @classmethod
+    def _unused_steps(cls, train: settings.Train, kind: str) -> dict[str, str]:
+        """What a step reads is said by one setting: rows for hops, and parts or the whole graph for the others."""
+        parts = ("train.parts", "train.group")
+        if kind == "hops":
+            return dict.fromkeys(parts, "encoder.kind = hops trains on rows, train.batch of them a step")
+        if not cls.takes_parts:
+            return dict.fromkeys(("train.batch", *parts), f"{cls.name} trains on the whole graph")
+        if train.parts:
+            return {"train.batch": "train.parts says what a step reads"}
+        return {
+            "train.batch": f"encoder.kind = {kind} trains on the whole graph",
+            "train.group": "train.parts = 0 trains on the whole graph",
+        }
 
     @property
     def preparation(self) -> Preparation:
@@ -241,10 +278,10 @@ class EncoderMethod(Method):
         self._prepared = None
 
     def inputs(self, graph: Data, rows: Tensor | None = None) -> Any:
-        """The prepared inputs, or those of a new graph; of hops only these rows, the batch."""
+        """The prepared inputs, or those of a new graph; only these rows of hops, or the subgraph of these nodes."""
         prepared = self._prepared
         inputs = prepared[1] if prepared is not None and prepared[0] is graph else self._read(graph)
-        return inputs if rows is None or isinstance(inputs, Inputs) else inputs.at(rows)
+        return inputs if rows is None else inputs.at(rows)
 
     def _read(self, graph: Data) -> AnyInputs:
         if not isinstance(encoder := self.encoder, Hops):
@@ -288,13 +325,15 @@ class EncoderMethod(Method):
 
     def hidden(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """H of the graph without augmentation, or these rows of it, in the mode that the encoder is in."""
+        if not isinstance(self.encoder, Hops):
+            return select_rows(self._encode(self.inputs(graph)), rows)
         inputs = self.inputs(graph, rows)
         h = self._encode(inputs)
-        if isinstance(inputs, HopInputs) and inputs.first is not None:
-            n = graph.num_nodes if rows is None else len(rows)
-            held = self.inputs(graph).held(rows)
-            return self.ranks.total(h.new_zeros(n, h.shape[1]).index_copy(0, held, h))
-        return h if isinstance(self.encoder, Hops) else select_rows(h, rows)
+        if inputs.first is None:
+            return h
+        n = graph.num_nodes if rows is None else len(rows)
+        held = self.inputs(graph).held(rows)
+        return self.ranks.total(h.new_zeros(n, h.shape[1]).index_copy(0, held, h))
 
     def _encode(self, inputs: AnyInputs, view: View | None = None, encoder: Encoder | None = None) -> Tensor:
         """H of a view, by default of the graph itself; from ``encoder``, by default the method's."""
@@ -312,6 +351,9 @@ class EncoderMethod(Method):
 class Augmenting(EncoderMethod, GradientMethod):
     """A method that trains on augmented views, H = f(X̃, Ã): edges dropped or rewired, attributes masked.
 
+    With ``train.parts`` both views are of the same group of parts. Its edges have the probabilities that they have in
+    the whole graph, rewired ones stay in the group, and edges to other groups are missing in that step.
+
     Args:
         encoder: f, see :class:`costa.nn.GCN` and :class:`costa.nn.Hops`.
         preparation: Feature scaling and reduction.
@@ -319,6 +361,7 @@ class Augmenting(EncoderMethod, GradientMethod):
     """
 
     takes_hops = True
+    takes_parts = True
 
     def __init__(self, encoder: Encoder, preparation: Preparation, augment: settings.Augment) -> None:
         super().__init__(encoder, preparation)
@@ -393,6 +436,8 @@ class Augmenting(EncoderMethod, GradientMethod):
                 mask = mask_attributes(inputs.blocks[0].shape[1], mask_rate, generator=self.generator)
             kept = keep_hops(len(inputs.blocks), hop_rate, self.generator) if hop_rate else None
             return View(mask, kept=kept)
+        if isinstance(edge_rate, Tensor) and inputs.entries is not None:
+            edge_rate = edge_rate[inputs.entries]  # centralities are those of the whole graph
         if edge_rate is not None and self.augment.edges == "drop":
             adjacency = inputs.layout.normalized(keep_mask(inputs.edge_ids, edge_rate, self.generator))
         elif edge_rate is not None:

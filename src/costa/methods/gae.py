@@ -19,6 +19,9 @@ density, which is too rare to draw again. Edges and negatives are summed, not av
 term). No edge is held out. Each undirected edge counts once, whatever its weight, which only the encoder sees. VGAE's
 two last layers are one of twice the width, with Glorot weights for that width. log σ is clamped to 10, so that no σ
 overflows.
+
+With ``train.parts`` the graph is a group of parts: its own edges are the positives, so that edges between groups are
+not learned in that step, and both nodes of a negative are in it. A group without an edge reconstructs nothing.
 """
 
 from __future__ import annotations
@@ -65,6 +68,7 @@ class GAE(EncoderMethod, GradientMethod):
     year = 2016
     Settings = GAESettings
     linear = True
+    takes_parts = True
 
     outputs: ClassVar[int] = 1
     """The number of n × d matrices that the encoder returns side by side."""
@@ -103,18 +107,22 @@ class GAE(EncoderMethod, GradientMethod):
         super().forget()
         self.edges = torch.empty(2, 0, dtype=torch.int64)
 
-    def loss(self, graph: Data) -> Tensor:
-        """The reconstruction loss, with fresh negatives."""
-        return self._reconstruction(self._encoded(graph))
+    def loss(self, graph: Data, nodes: Tensor | None = None) -> Tensor:
+        """The reconstruction loss of the graph, or of the subgraph of these nodes, with fresh negatives."""
+        return self._reconstruction(*self._encoded(graph, nodes))
 
-    def _encoded(self, graph: Data) -> Tensor:
-        inputs = self.inputs(graph)
-        return self._encode(inputs)
+    def _encoded(self, graph: Data, nodes: Tensor | None) -> tuple[Tensor, Tensor]:
+        """What the encoder returns, and the edges to reconstruct."""
+        inputs = self.inputs(graph, nodes)
+        edges = self.edges if nodes is None else edges_once(inputs.edge_index, len(nodes))
+        return self._encode(inputs), edges
 
-    def _reconstruction(self, z: Tensor) -> Tensor:
+    def _reconstruction(self, z: Tensor, edges: Tensor) -> Tensor:
+        if edges.size(1) == 0:
+            return 0 * z.sum()  # the mean over no edges is not a number
         generator = self.generator
-        others = torch.randint(len(z), self.edges.shape, generator=generator, device=generator.device)
-        return discrimination_loss(_inner_products(z, self.edges), _inner_products(z, others))
+        others = torch.randint(len(z), edges.shape, generator=generator, device=generator.device)
+        return discrimination_loss(_inner_products(z, edges), _inner_products(z, others))
 
 
 class VGAE(GAE):
@@ -130,14 +138,15 @@ class VGAE(GAE):
 
     outputs = 2
 
-    def loss(self, graph: Data) -> Tensor:
-        """The reconstruction loss of a fresh Z, plus the KL divergence over n."""
-        mu, log_sigma = self._encoded(graph).chunk(2, dim=-1)
+    def loss(self, graph: Data, nodes: Tensor | None = None) -> Tensor:
+        """The reconstruction loss of a fresh Z, plus the KL divergence over the number of nodes."""
+        encoded, edges = self._encoded(graph, nodes)
+        mu, log_sigma = encoded.chunk(2, dim=-1)
         log_sigma = log_sigma.clamp(max=MOST_LOG_SIGMA)
         generator = self.generator
         noise = torch.randn(mu.shape, generator=generator, device=generator.device, dtype=mu.dtype)
         z = mu + noise * log_sigma.exp()
-        return self._reconstruction(z) + kl_to_standard_normal(mu, log_sigma) / len(mu)
+        return self._reconstruction(z, edges) + kl_to_standard_normal(mu, log_sigma) / len(mu)
 
     def hidden(self, graph: Data, rows: Tensor | None = None) -> Tensor:
         """μ of the graph."""

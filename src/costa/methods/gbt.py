@@ -9,7 +9,8 @@ Knowledge-Based Systems 2022 (first 2021).
 
 It uses no head, target network or negatives: the vectors are the encoder's output. Defaults are those the
 authors share between datasets (BatchNorm and PReLU after the first layer, which is twice as wide, a linear second one,
-weight decay 1e-5, 1000 epochs) and their rates and learning rate for WikiCS.
+weight decay 1e-5, 1000 epochs) and their rates and learning rate for WikiCS. With ``train.parts`` C is that of the
+nodes in a group of parts, an estimate of the graph's.
 
 What differs from their code: the learning rate is constant, without warm-up and cosine decay; Adam's weight decay is
 in the gradient (theirs is AdamW); BatchNorm's running averages move by 0.1 instead of 0.01 a step; both directions of

@@ -12,6 +12,8 @@ Encoder, head and loss are GRACE's. The probabilities depend on the graph alone 
 scaling (:func:`costa.augment.topology.weigh` and ``drop_probability``). Other methods use them with
 ``augment.centrality``.
 
+With ``train.parts`` the probabilities are still those of the whole graph, and the rest is as in GRACE.
+
 The authors' code differs in these points, besides those of :mod:`costa.methods.grace`: it takes log(1 + w) in its last
 version, weighs an edge by its target alone, reads X as zeros and ones except for WikiCS, and its PageRank has no
 restart. This file follows the paper.

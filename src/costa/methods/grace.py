@@ -9,7 +9,8 @@ learning).
     ℓ(uᵢ, vᵢ) = −log e^{θ(uᵢ,vᵢ)/τ} / (Σⱼ e^{θ(uᵢ,vⱼ)/τ} + Σ_{j≠i} e^{θ(uᵢ,uⱼ)/τ})
     L = 1/2n · Σᵢ [ℓ(uᵢ, vᵢ) + ℓ(vᵢ, uᵢ)]
 
-It is COSTA with two views and no sketch: all n nodes are contrasted, with n² similarities that are never stored.
+It is COSTA with two views and no sketch: all n nodes are contrasted, with n² similarities that are never stored. With
+``train.parts`` n is the number of nodes in a group of parts: a node's negatives are the others of its group.
 
 The authors' code differs in three points: it drops the two directions of an edge independently, while here they go or
 stay together; its layers share one PReLU, while here each has its own; and its head has PyTorch's default

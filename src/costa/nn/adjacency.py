@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from costa.nn.sparse import SparseMatrix, csr, row_pointer
+from costa.nn.sparse import SparseMatrix, csr, entries_of, row_pointer
 
 
 class Adjacency:
@@ -56,6 +56,23 @@ class Adjacency:
             csr(self._crow, self._col, values, (n, n)),
             csr(self._crow_t, self._col_t, values[self._back], (n, n)),
         )
+
+    def between(self, nodes: Tensor) -> Tensor:
+        """The columns of ``edge_index`` whose edges join two of these nodes, in order.
+
+        Memory is linear in the edges into the nodes, whatever the size of the graph.
+
+        Args:
+            nodes: Different nodes in ascending order, at least one.
+
+        >>> path = Adjacency(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
+        >>> path.between(torch.tensor([1, 2]))
+        tensor([2, 3])
+        """
+        place, _ = entries_of(self._crow, nodes)
+        source, edge = self._col[place], self._order[place]
+        nearest = nodes[torch.searchsorted(nodes, source).clamp(max=len(nodes) - 1)]
+        return edge[(nearest == source) & (edge < self.num_edges)].sort().values  # Â's own loops come after the edges
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.num_nodes} nodes, {self.num_edges} directed edges)"

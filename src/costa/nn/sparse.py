@@ -78,6 +78,25 @@ def scale_columns(a: Tensor, factor: Tensor) -> Tensor:
     return with_values(a, a.values() * factor[a.col_indices()])
 
 
+def select_csr_rows(a: Tensor, rows: Tensor) -> Tensor:
+    """These rows of a CSR tensor, as CSR, in memory linear in what they hold."""
+    place, count = entries_of(a.crow_indices(), rows)
+    crow = torch.cat([count.new_zeros(1), count.cumsum(0)])
+    return csr(crow, a.col_indices()[place], a.values()[place], (len(rows), a.size(1)))
+
+
+def entries_of(crow: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The places of the stored values of these rows, one row after the other; and how many each row has.
+
+    >>> entries_of(torch.tensor([0, 2, 2, 3]), torch.tensor([2, 0]))
+    (tensor([2, 0, 1]), tensor([1, 2]))
+    """
+    first = crow[rows].long()
+    count = crow[rows + 1].long() - first
+    before = count.cumsum(0) - count
+    return torch.arange(int(count.sum()), device=crow.device) + (first - before).repeat_interleave(count), count
+
+
 def with_values(a: Tensor, values: Tensor) -> Tensor:
     """A CSR tensor with other values in the same places."""
     return csr(a.crow_indices(), a.col_indices(), values, (a.size(0), a.size(1)))
@@ -159,6 +178,10 @@ class SparseMatrix:
         """The same matrix on another device."""
         shift = None if self.shift is None else self.shift.to(device)
         return SparseMatrix(self.a.to(device), self.a_t.to(device), shift)
+
+    def at(self, rows: Tensor) -> SparseMatrix:
+        """These rows of the matrix."""
+        return SparseMatrix.from_csr(select_csr_rows(self.a, rows), self.shift)
 
     def to_dense(self) -> Tensor:
         """The matrix written out, the shift included."""

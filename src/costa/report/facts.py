@@ -20,6 +20,7 @@ from costa.augment.bounds import Guarantee, Statistics, draw_errors
 from costa.errors import InputError
 from costa.evaluate import health
 from costa.graphs.describe import describe
+from costa.graphs.partition import partition
 from costa.insight import bias, degrees
 from costa.insight.variants import subject
 from costa.methods import get_method
@@ -32,6 +33,7 @@ from costa.nn.spectrum import ROWS
 from costa.report.nodes import NodeMap, map_nodes
 from costa.runs.files import EMBEDDINGS
 from costa.training.batches import Batches
+from costa.training.groups import Groups
 
 DELTA = 0.05
 """Probability with which a sketch may exceed the ε that the page shows."""
@@ -190,13 +192,15 @@ def spectrum(z: Tensor) -> list[float]:
 
 
 def sketched_rows(folder: Path, config: dict[str, Any], graph: Data, z: Tensor) -> Tensor:
-    """What a step of training sketches: the vectors or, of hops, the codes of a batch of rows."""
+    """What a step of training sketches: all vectors, those of a group of parts or, of hops, the codes of a batch."""
+    train = settings.Train.of(config["settings"])
     if config["settings"].get("encoder.kind") != "hops":
-        return z
+        if train.groups == 1:
+            return z
+        return z[Groups(partition(graph.edge_index, graph.num_nodes, train.parts), train.groups, seed=0).rows(0)]
     model = runs.load_model(folder, torch.device("cpu"))
     assert isinstance(model, EncoderMethod)
-    batches = settings.Train(batch=config["settings"]["train.batch"]).batches(graph.num_nodes)
-    return model.trained_hidden(graph)[Batches(graph.num_nodes, batches, seed=0).rows(0)]
+    return model.trained_hidden(graph)[Batches(graph.num_nodes, train.batches(graph.num_nodes), seed=0).rows(0)]
 
 
 def sketch_errors(config: dict[str, Any], z: Tensor) -> Sketched | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from costa.settings.groups import Train
 from costa.settings.layers import flatten
 from costa.settings.presets import Resolved
 
@@ -75,9 +76,10 @@ def _why(key: str, values: Mapping[str, Any], graph: Data) -> str:
     if key == "features.rank":
         return f"all {graph.num_features:,} columns of {graph.num_nodes:,} nodes, filled in, would take too much memory"
     if key == "sketch.ratio":
-        by_batch = values.get("encoder.kind") == "hops" and 0 < values["train.batch"] < graph.num_nodes
-        nodes = values["train.batch"] if by_batch else graph.num_nodes
-        return f"{nodes:,} nodes{' in a batch' * by_batch}, and the sketch has at most {round(value * nodes):,} rows"
+        hops = values.get("encoder.kind") == "hops"
+        nodes = Train.of(values).rows(graph.num_nodes, by_rows=hops)
+        of = "" if nodes == graph.num_nodes else " in a batch" if hops else " in a group of parts"
+        return f"{nodes:,} nodes{of}, and the sketch has at most {round(value * nodes):,} rows"
     if key == "train.epochs":
         return f"the graph has {graph.num_nodes:,} nodes, and the more there are, the fewer passes training needs"
     return "chosen from the graph"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from costa.errors import InputError
 
@@ -319,6 +320,11 @@ class BiasedWalks(Walks):
 class Train:
     """Training with Adam, on the whole graph at once or, with ``encoder.kind = "hops"``, on ``batch`` rows at a time.
 
+    Without hops, ``parts`` divides a graph that is too large for one step: the nodes are partitioned once, and a step
+    reads the subgraph of a random ``group`` of parts, with all edges between its nodes (Chiang et al., Cluster-GCN,
+    KDD 2019). An epoch visits each part once. The vectors of the trained encoder are those of the whole graph. Many
+    small parts in a group are better than a few large ones, whose nodes are alike.
+
     ``kernels = "plain"`` stores P and all similarities and captures no CUDA graph: draws, losses and gradients are the
     same up to rounding, with more time and memory. Adam amplifies rounding errors where a gradient vanishes, so
     the trained weights drift apart; the scores do not.
@@ -328,13 +334,26 @@ class Train:
     lr: float = 1e-3
     weight_decay: float = 0.0
     batch: int = 0
+    parts: int = 0
+    group: int = 16
     kernels: Literal["fast", "plain"] = "fast"
 
     def __post_init__(self) -> None:
         _require(self.epochs >= 1, "train.epochs", self.epochs, "at least 1")
         _require(self.batch == 0 or self.batch >= 2, "train.batch", self.batch, "at least 2 rows, or 0 for all")
+        _require(self.parts >= 0, "train.parts", self.parts, "at least 1, or 0 for the whole graph")
+        _require(self.group >= 1, "train.group", self.group, "at least 1 part a step")
         _require(0 < self.lr <= 100, "train.lr", self.lr, "above 0, at most 100")
         _require(self.weight_decay >= 0, "train.weight_decay", self.weight_decay, "0 or more")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Train:
+        """What a step reads, from settings by dotted key; the rest, and what is missing, are the defaults.
+
+        >>> Train.of({"train.parts": 64, "encoder.kind": "gcn"}).groups
+        4
+        """
+        return cls(**{name: values[key] for name in ("batch", "parts", "group") if (key := f"train.{name}") in values})
 
     def batches(self, n: int) -> int:
         """Number of batches of n rows in an epoch: of at most ``batch`` rows each, all in one if ``batch`` is 0.
@@ -345,3 +364,20 @@ class Train:
         ([3, 1, 1], 1)
         """
         return min(-(-n // self.batch), max(1, n // 2)) if self.batch else 1
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of parts in an epoch: of at most ``group`` parts each; 1 if a step reads the whole graph.
+
+        >>> [Train(parts=parts).groups for parts in (0, 3, 40)]
+        [1, 1, 3]
+        """
+        return max(1, -(-self.parts // self.group))
+
+    def rows(self, n: int, *, by_rows: bool) -> int:
+        """About how many of n nodes a step reads: a batch if training goes ``by_rows``, or else a group of parts.
+
+        >>> Train(batch=4).rows(10, by_rows=True), Train(parts=40).rows(600, by_rows=False)
+        (4, 200)
+        """
+        return min(n, self.batch or n) if by_rows else n // self.groups

@@ -32,7 +32,7 @@ def make_steps(methods: Sequence[GradientMethod], graph: Data, train: Train) -> 
         parameter.is_cuda
         and kernels.usable(parameter)
         and methods[0].capturable
-        and batches_of(methods[0], graph, train) == 1  # the rows of a batch come from the CPU
+        and batches_of(methods[0], graph, train) == 1  # the rows of a batch or a group come from the CPU
         and train.kernels == "fast"
         and not torch.are_deterministic_algorithms_enabled()
     )

@@ -96,7 +96,7 @@ def train(
     report: Report | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Train ``method`` on ``graph``: Adam, the whole graph each step or, if the method is by rows, a batch of rows.
+    """Train ``method`` on ``graph``: Adam, each step on the whole graph, a batch of rows or a group of parts.
 
     Args:
         method: A method that :func:`build` made.

@@ -1,4 +1,4 @@
-"""Steps of a method: loss, gradient, Adam step. An epoch is one step, or one for each batch of rows."""
+"""Steps of a method: loss, gradient, Adam step. An epoch is one step, or one per batch of rows or group of parts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from costa.errors import InputError
+from costa.graphs.partition import partition
 from costa.methods.base import GradientMethod
 from costa.settings import Train
 from costa.training.batches import Batches
+from costa.training.groups import Groups
 
 MOST_AT_ONCE = 4096
 """The most steps that run before the losses are fetched."""
@@ -22,7 +25,7 @@ class Steps:
     Args:
         methods: One prepared method per seed, all on the same device.
         graph: The graph that they were prepared for.
-        train: Learning rate, weight decay and the rows of a batch.
+        train: Learning rate, weight decay, and the rows of a batch or the parts of a group.
     """
 
     captures = False
@@ -39,7 +42,7 @@ class Steps:
             for parameters in self._parameters
         ]
         self.per_epoch = batches_of(methods[0], graph, train)
-        self._batches = [Batches(graph.num_nodes, self.per_epoch, each.generator.initial_seed()) for each in methods]
+        self._batches = _rows_of_steps(methods, graph, train, self.per_epoch)
         self.done = 0
         """Steps done; a resumed training sets it."""
         self._lost: set[int] = set()
@@ -80,7 +83,7 @@ class Steps:
         if self.per_epoch == 1:
             return method.loss(self._graph)
         rows = self._batches[seed].rows(self.done + int(self._place))
-        return method.loss(self._graph, rows.to(self.device))  # type: ignore[call-arg]  # a method by rows takes them
+        return method.loss(self._graph, rows.to(self.device))  # type: ignore[call-arg]  # a method of batches takes them
 
     def _step(self, seed: int) -> None:
         if seed in self._lost:
@@ -104,8 +107,23 @@ class Steps:
 
 
 def batches_of(method: GradientMethod, graph: Data, train: Train) -> int:
-    """Number of batches of an epoch; 1 for a method that needs the whole graph."""
-    return train.batches(graph.num_nodes) if method.by_rows else 1
+    """Number of batches of an epoch, or of groups of parts; 1 for a method that reads the whole graph."""
+    if method.by_rows:
+        return train.batches(graph.num_nodes)
+    if train.parts and not method.takes_parts:
+        raise InputError(f"{method.name} trains on the whole graph; set train.parts=0, or choose another method.")
+    return train.groups
+
+
+def _rows_of_steps(
+    methods: Sequence[GradientMethod], graph: Data, train: Train, per_epoch: int
+) -> Sequence[Batches | Groups]:
+    """What each seed's steps read."""
+    seeds = [method.generator.initial_seed() for method in methods]
+    if methods[0].by_rows or per_epoch == 1:
+        return [Batches(graph.num_nodes, per_epoch, seed) for seed in seeds]
+    part = partition(graph.edge_index, graph.num_nodes, train.parts)
+    return [Groups(part, per_epoch, seed) for seed in seeds]
 
 
 def _laid_out_like(parameter: Tensor, gradient: Tensor | None) -> Tensor | None:

@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 
 from costa.methods.base import Method
 from costa.methods.costa import MOST_ROWS
+from costa.settings.groups import Train
 from costa.settings.layers import flatten, merge
 from costa.tuning.jobs import TuningJob
 
@@ -39,10 +40,9 @@ def sample(trial: Trial, method: type[Method], graph: Data, kept: Mapping[str, A
     draw.one_of("features.scaling", ("none", "rows", "standard"))
     draw.one_of("encoder.activation", draw.known("encoder.activation"))
     draw.one_of("encoder.norm", draw.known("encoder.norm"))
-    rows = graph.num_nodes
-    if draw.values.get("encoder.kind") == "hops":
+    hops = draw.values.get("encoder.kind") == "hops"
+    if hops:
         _sample_hops(draw, views)
-        rows = min(rows, draw.values.get("train.batch", draw.keys["train.batch"]) or rows)
     else:
         _sample_layers(draw, views)
     draw.one_of("head.width", (0, 128, 256, 512))
@@ -51,7 +51,7 @@ def sample(trial: Trial, method: type[Method], graph: Data, kept: Mapping[str, A
     draw.one_of("sketch.kind", ("gaussian", "rademacher", "sparse", "countsketch"))
     if draw.values.get("sketch.kind") == "sparse":
         draw.between("sketch.density", 0.001, 0.064)
-    draw.between("sketch.ratio", *_ratios(rows))
+    draw.between("sketch.ratio", *_ratios(draw.rows(graph.num_nodes, by_rows=hops)))
     draw.one_of("sketch.center", (True, False))
     draw.between("diffusion.alpha", 0.05, 0.5)
     draw.one_of("predictor.width", (256, 512))
@@ -120,6 +120,10 @@ class _Draw:
         """The choices and, unless it is among them, the method's default."""
         default = _as_text(self.keys[key])
         return choices if default in choices else (*choices, default)
+
+    def rows(self, n: int, *, by_rows: bool) -> int:
+        """About how many of n nodes a training step reads."""
+        return Train.of(self.keys | self.values).rows(n, by_rows=by_rows)
 
     def is_open(self, key: str) -> bool:
         """Whether the method has the key and its value is not set yet."""
