@@ -1,12 +1,12 @@
 """Do labels choose the best candidate? The portfolio of ``costa train --choose``, on the graphs of the defaults.
 
     python -m reproduction.choice [--graphs NAME …]
-    python -m reproduction.choice --page
+    python -m reproduction defaults        # the page
 
 Each candidate is trained once. Its line in ``results/experiments/choice/GRAPH.jsonl`` has the validation accuracy that
 chooses and the accuracy on 20 test parts: with a thousand labels or more on the four fifths that had no part in the
-choice, otherwise on ``random-10-10-80``, whose labels all had (:mod:`costa.tuning.portfolio`). ``--page`` compares the
-candidate that validation chooses with the one that tests best, and puts the table into ``docs/defaults.md``.
+choice, otherwise on ``random-10-10-80``, whose labels all had (:mod:`costa.tuning.portfolio`). The table compares the
+candidate that validation chooses with the one that tests best.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from costa.evaluate.probe import linear_probe
 from costa.methods import get_method
 from costa.runs.provenance import commit, versions
 from costa.tuning.portfolio import PORTFOLIO, STRICT, Candidate, chosen_by, validate
-from reproduction.defaults import BENCHMARKS, MADE, PAGE, REAL, SPLITS, difference, ending, graph_called, verdict
-from reproduction.tables import markdown, write_page
+from reproduction.defaults import BENCHMARKS, MADE, REAL, SPLITS, difference, ending, graph_called, verdict
+from reproduction.tables import markdown
 
 STORE = Path("results/experiments/choice")
 CPU = torch.device("cpu")
@@ -82,14 +82,10 @@ def table(store: Path = STORE) -> str:
 
 
 def main() -> None:
-    """Measure, or write the page."""
+    """Measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", nargs="*", default=[*BENCHMARKS, *REAL, *MADE])
-    parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
-    if options.page:
-        write_page(PAGE, {"defaults-choice": table})
-        return
     for name in options.graphs:
         measure(name)
 

@@ -101,3 +101,12 @@ def test_the_results_page_is_what_the_store_gives(tmp_path):
     for name in pages.TABLES:
         pages.write(name, ROOT / "results", tmp_path / "figures", seeds=20)
     assert page.read_text(encoding="utf-8") == (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["defaults", "scaling"])
+def test_a_page_is_what_the_store_gives(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page, written = tmp_path / f"{name}.md", ROOT / "docs" / f"{name}.md"
+    page.write_text(written.read_text(encoding="utf-8"), encoding="utf-8")
+    targets.TARGETS[name].make(Request(ROOT / "results", tmp_path / "figures"))
+    assert page.read_text(encoding="utf-8") == written.read_text(encoding="utf-8")
