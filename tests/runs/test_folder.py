@@ -1,9 +1,12 @@
 """Which folders a run may use, and which settings and nodes it may be resumed with."""
 
 import copy
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
+from torch_geometric.data import Data
 
 from costa import settings
 from costa.errors import InputError
@@ -66,6 +69,13 @@ def test_nodes_are_known_by_their_ids_and_their_order(small_graph):
     turned.node_ids = named.node_ids[::-1]
     assert folders.nodes_digest(small_graph) is None
     assert folders.nodes_digest(named) != folders.nodes_digest(turned)
+
+
+@pytest.mark.parametrize("ids", [[], ["x"], ['a "b"', "ü", "c"], [1, 2, 3, 4, 5, 6, 7]])
+def test_the_digest_of_many_ids_is_that_of_one_list(ids, monkeypatch):
+    monkeypatch.setattr(folders, "IDS", 3)
+    whole = json.dumps([str(node) for node in ids]).encode()
+    assert folders.nodes_digest(Data(node_ids=ids)) == hashlib.sha256(whole).hexdigest()
 
 
 def test_a_graph_that_has_gone_is_one_sentence(a_job, finished):

@@ -29,8 +29,6 @@ BASELINES = {
     "untrained": "the untrained network",
 }
 """The methods, and what each is called in a sentence."""
-NOT_ON_DISK = ("untrained",)
-"""Baselines that need a whole graph in memory, and are left out for a graph on disk."""
 VERSION = 7
 """Raised whenever the scores change: with the baselines' settings, the probe or the clustering."""
 
@@ -67,7 +65,7 @@ def baseline_scores(
     # A cache that cannot be read or written must not stop a run.
     with contextlib.suppress(OSError, ValueError, TypeError):
         return {name: Baseline(**score) for name, score in json.loads(path.read_text()).items()}
-    shown = {name: title for name, title in BASELINES.items() if name not in NOT_ON_DISK or not is_on_disk(graph)}
+    shown = {name: title for name, title in BASELINES.items() if name != "untrained" or _fits(graph)}
     announce(f"Evaluating {', '.join(shown.values())} on {graph.name} ({protocol}), once for this graph …")
     scores = {name: _score(name, graph, nodes, protocol, repeats, device) for name in shown}
     with contextlib.suppress(OSError):
@@ -75,6 +73,12 @@ def baseline_scores(
         with replacing(path) as temporary:
             temporary.write_text(json.dumps({name: asdict(score) for name, score in scores.items()}))
     return scores
+
+
+def _fits(graph: Data) -> bool:
+    """Whether the untrained GCN, which needs three arrays of its width, is a baseline of a graph on disk too."""
+    width: int = get_method("untrained").Settings().encoder.width
+    return not is_on_disk(graph) or 3 * 4 * width * graph.num_nodes <= graph.memory
 
 
 def _score(

@@ -14,11 +14,13 @@ from torch_geometric.data import Data
 from costa import settings
 from costa.errors import InputError
 from costa.graphs import load_graph, named_files
-from costa.graphs.identity import digest, is_on_disk
 from costa.methods import get_method
 from costa.runs.files import CONFIG, METRICS, read_config
 from costa.runs.jobs import Job
 from costa.runs.metrics import read_metrics
+
+IDS = 2**18
+"""Ids that are hashed at a time."""
 
 
 def claim(folder: Path, method: str, graph: Data, seed: int, *, resume: bool, fresh_is_fine: bool = False) -> None:
@@ -89,11 +91,16 @@ def load_run_graph(folder: Path, data_dir: Path | None) -> Data:
 
 
 def nodes_digest(graph: Data) -> str | None:
-    """A digest of the node ids in their order; None if the nodes have no ids."""
-    if is_on_disk(graph):
-        return digest(graph, "nodes")
+    """A digest of the node ids in their order, as a list in JSON; None if the nodes have no ids."""
     ids = graph.get("node_ids")
-    return None if ids is None else hashlib.sha256(json.dumps([str(node) for node in ids]).encode()).hexdigest()
+    if ids is None:
+        return None
+    digest = hashlib.sha256(b"[")
+    for start in range(0, len(ids), IDS):
+        part = json.dumps([str(node) for node in ids[start : start + IDS]])[1:-1]
+        digest.update((", " * (start > 0) + part).encode())
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def check_same_nodes(folder: Path, graph: Data) -> None:
