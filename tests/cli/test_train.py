@@ -76,7 +76,7 @@ def test_vectors_that_say_nothing_are_not_evaluated(own_graph, costa, tmp_path):
 
 def test_vectors_on_a_line_have_collapsed(costa, tmp_path, monkeypatch):
     line = torch.linspace(-1, 1, 1797)[:, None] * torch.ones(4)
-    monkeypatch.setattr("costa.methods.encoding.EncoderMethod.embed", lambda self, graph: line)
+    monkeypatch.setattr("costa.methods.encoding.EncoderMethod.embed_rows", lambda self, graph: iter([line]))
     result = costa("train", "digits", "--epochs", 1, "--out", tmp_path / "run")
     assert result.code == 1
     assert "collapsed after 1 epoch: all vectors point the same way, lie along one line" in result.out
@@ -106,7 +106,7 @@ def test_a_collapse_that_was_prevented_is_told(costa, tmp_path):
 
 def test_a_last_step_that_diverges_is_noticed(costa, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "costa.methods.encoding.EncoderMethod.embed", lambda self, graph: torch.full((1797, 4), float("nan"))
+        "costa.methods.encoding.EncoderMethod.embed_rows", lambda *given: iter([torch.full((1797, 4), float("nan"))])
     )
     for method, advice in (("costa-sv", "lower train.lr or raise loss.tau."), ("dgi", "lower train.lr.")):
         run = tmp_path / method

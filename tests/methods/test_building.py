@@ -18,7 +18,7 @@ def test_an_encoder_has_the_widths_and_parts_of_its_settings():
     encoder = build_encoder(settings.Encoder(width=8, hidden=12, layers=3, activation="elu", norm="batch"), 5, None)
     assert [tuple(layer.weight.shape) for layer in encoder.layers] == [(5, 12), (12, 12), (12, 8)]
     assert [type(layer.activation).__name__ for layer in encoder.layers] == ["ELU"] * 3
-    assert [type(layer.norm).__name__ for layer in encoder.layers] == ["BatchNorm1d"] * 3
+    assert [type(layer.norm).__name__ for layer in encoder.layers] == ["BatchNorm"] * 3
     assert not encoder.alone
     assert build_encoder(settings.Encoder(kind="appnp", steps=2), 5, None).alone
 

@@ -59,7 +59,7 @@ def test_every_setting_arrives(build, graph):
     assert method.scaling.kind == "rows"
     assert method.augment == settings.Augment(edge_rate=(0.25,), mask_rate=(0.1,))
     assert [layer.weight.shape[1] for layer in method.encoder.layers] == [24, 16]
-    assert [type(layer.norm).__name__ for layer in method.encoder.layers] == ["BatchNorm1d", "NoneType"]
+    assert [type(layer.norm).__name__ for layer in method.encoder.layers] == ["BatchNorm", "NoneType"]
     assert [type(layer.activation).__name__ for layer in method.encoder.layers] == ["ELU", "Identity"]
     assert {item.name for item in dataclasses.fields(GBT.Settings)} == {"features", "encoder", "augment", "train"}
 

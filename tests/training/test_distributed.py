@@ -96,11 +96,16 @@ def test_a_process_keeps_its_rows_alone():
     inputs = whole.inputs(graph)
     rows = torch.tensor([50, 3, 20, 41, 7])
     for rank, held in enumerate(([1, 4], [2], [0, 3])):
-        part = inputs.part(Ranks(rank, 3).range(graph.num_nodes))
+        part = inputs.part(Ranks(rank, 3).range(graph.num_nodes), on_disk=False)
         assert part.held(rows).tolist() == held
         for mine, all_rows in zip(part.at(rows).blocks, inputs.blocks, strict=True):
             assert torch.equal(mine, all_rows[rows[held]])
         assert all(block.untyped_storage().nbytes() == block.nbytes for block in part.blocks)
+        mapped = inputs.part(Ranks(rank, 3).range(graph.num_nodes), on_disk=True)
+        assert all(torch.equal(*pair) for pair in zip(mapped.blocks, part.blocks, strict=True))
+        assert all(
+            mine.data_ptr() >= all_rows.data_ptr() for mine, all_rows in zip(mapped.blocks, inputs.blocks, strict=True)
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,18 @@
 """Choosing among a portfolio by validation on labels."""
 
+import numpy as np
 import pytest
 import torch
 
 from costa.errors import InputError
 from costa.evaluate.probe import CROSS_VALIDATION
 from costa.evaluate.protocols import splits
+from costa.evaluate.scores import Score
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
 from costa.methods.costa import CostaMV
 from costa.tuning import portfolio
-from costa.tuning.portfolio import PORTFOLIO, STRICT, Candidate, Choice, choose, chosen_by
+from costa.tuning.portfolio import DEFAULT, PORTFOLIO, STRICT, Candidate, Choice, choose, chosen_by, is_clearly_above
 
 CPU = torch.device("cpu")
 QUICK = (Candidate("raw", "raw features", "raw"), Candidate("hops", "hops of the features", "hops"))
@@ -82,8 +84,10 @@ def test_every_candidate_can_be_trained_and_the_table_is_kept():
         *("raw", "diffused", "hops", "untrained"),
         *("costa-sv-hops", "costa-mv-hops", "costa-mv-gcn", "costa-mv-appnp"),
     ]
-    best = max(row.validation.mean for row in ended)
-    assert choice.chosen == next(row.candidate for row in ended if row.validation.mean == best)
+    best = max(ended, key=lambda row: row.validation.mean)
+    (default,) = [row for row in ended if row.candidate.name == DEFAULT]
+    clearly = is_clearly_above(best.validation, default.validation, choice.by)
+    assert choice.chosen == (best if clearly else default).candidate
     method, outcome, z = choice.trained
     assert isinstance(method, get_method(choice.chosen.method))
     assert outcome.status == "ok"
@@ -107,6 +111,16 @@ def test_a_tie_goes_to_the_earlier_candidate(monkeypatch, by_chance):
     for order in (twice, twice[::-1]):
         monkeypatch.setattr(portfolio, "PORTFOLIO", order)
         assert choose(by_chance, device=CPU).chosen == order[0]
+
+
+@pytest.mark.parametrize(("apart", "kept"), [(0.02, True), (0.2, False)])
+def test_the_default_is_kept_unless_another_is_clearly_better(monkeypatch, by_chance, apart, kept):
+    order = (Candidate("other", "another", "raw"), Candidate(DEFAULT, "the default", "raw"))
+    wobble = np.array([-0.03, 0.05, 0.0, -0.02])  # a standard error of 0.08 between the two
+    scores = [Score.of((0.6 + apart + wobble).tolist(), STRICT), Score.of((0.6 - wobble).tolist(), STRICT)]
+    monkeypatch.setattr(portfolio, "PORTFOLIO", order)
+    monkeypatch.setattr(portfolio, "validate", lambda z, y, by, device: scores.pop(0))
+    assert (choose(by_chance, device=CPU).chosen == order[1]) == kept
 
 
 def without_memory(graph):

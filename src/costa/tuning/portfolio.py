@@ -1,9 +1,16 @@
 """Choose with labels: a small portfolio of methods is trained without labels, and validation on the labels picks one.
 
 The candidates are the baselines, hops in one view and in two, and GCN and APPNP in two views, each with its default
-settings and one random seed. Each candidate's vectors are scored by the linear probe's validation accuracy, and the
-best mean is chosen; the earlier candidate, which is simpler, wins a tie. A candidate that diverges, collapses or does
-not fit into memory is listed and never chosen. Which labels choose depends on how many there are:
+settings and one random seed. Each candidate's vectors are scored by the linear probe's validation accuracy. The default
+is kept unless the best mean is above it by more than a standard error: among so many candidates luck alone puts some
+above it. Of the others the earlier candidate, which is simpler, wins a tie. A candidate that diverges, collapses or
+does not fit into memory is listed and never chosen.
+
+The J splits share their nodes, so the mean of the differences d varies more than they do (Nadeau and Bengio, 2003):
+
+    standard error² = (1/J + n_validation/n_train) · Var(d)
+
+Which labels choose depends on how many there are:
 
 - At least :data:`ENOUGH` labelled nodes, and :data:`PER_CLASS` per class: those of the fixed fifth of
   ``strict-10-10-80``, over 20 splits of it into halves. The labels of the other four fifths are never looked at, so
@@ -14,11 +21,13 @@ not fit into memory is listed and never chosen. Which labels choose depends on h
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -29,7 +38,7 @@ from costa.evaluate import health
 from costa.evaluate.baselines import BASELINES
 from costa.evaluate.inputs import checked_labels
 from costa.evaluate.probe import CROSS_VALIDATION, cross_validation_accuracies, validation_accuracies
-from costa.evaluate.protocols import splits
+from costa.evaluate.protocols import FOLDS, splits
 from costa.evaluate.scores import Score
 from costa.graphs.describe import is_labelled
 from costa.graphs.labels import classes_of
@@ -37,6 +46,8 @@ from costa.methods import get_method
 from costa.methods.base import Method
 from costa.settings.presets import Resolved, resolve
 
+DEFAULT = "costa-mv-hops"
+"""The candidate that is kept unless another is clearly better: what ``costa train`` does without a choice."""
 STRICT = "strict-10-10-80"
 """The protocol whose fifth chooses, and whose other four fifths test."""
 
@@ -109,6 +120,7 @@ class Compared:
 
 Trained = tuple[Method, training.Outcome, Tensor]
 """What :func:`costa.training.train_and_embed` returns."""
+Scored = tuple[Score, Candidate, Trained]
 
 
 @dataclass(frozen=True)
@@ -157,21 +169,40 @@ def choose(
     label = checked(graph, y)
     by = chosen_by(label)
     table: list[Compared] = []
-    best: tuple[float, Candidate, Trained] | None = None
+    best: Scored | None = None
+    default: Scored | None = None
     for candidate in PORTFOLIO:
         began = time.perf_counter()
         status, score, trained = _attempt(candidate, graph, label, by, seed, device, epochs)
         table.append(Compared(candidate, status, score, time.perf_counter() - began))
         report(table[-1])
+        if score is None or trained is None:
+            continue
+        if candidate.name == DEFAULT:
+            default = score, candidate, trained
         # equal means may differ in the last bit
-        if score is not None and trained is not None and (best is None or score.mean > best[0] + 1e-12):
-            best = score.mean, candidate, trained
+        if best is None or score.mean > best[0].mean + 1e-12:
+            best = score, candidate, trained
     if best is None:
         raise InputError(
             "no candidate gave vectors that can be used"
             f" ({', '.join(sorted({row.status for row in table}))}); look at the features."
         )
-    return Choice(best[1], by, table, best[2])
+    _, chosen, kept = best if default is None or is_clearly_above(best[0], default[0], by) else default
+    return Choice(chosen, by, table, kept)
+
+
+def is_clearly_above(ours: Score, theirs: Score, by: str) -> bool:
+    """Whether the mean difference on the same splits is above its standard error.
+
+    >>> low, high = Score.of([0.6, 0.7, 0.6], STRICT), Score.of([0.7, 0.8, 0.69], STRICT)
+    >>> is_clearly_above(high, low, STRICT), is_clearly_above(high, high, STRICT), is_clearly_above(low, high, STRICT)
+    (True, False, False)
+    """
+    apart = np.subtract(ours.per_split, theirs.per_split)
+    # the fifth is halved; a fold is validated by what the others have trained
+    validated = 1.0 if by == STRICT else 1 / (FOLDS - 1)
+    return float(apart.mean()) > math.sqrt((1 / len(apart) + validated) * float(apart.var(ddof=1)))
 
 
 def checked(graph: Data, y: Tensor | None = None) -> Tensor:
