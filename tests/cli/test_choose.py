@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from costa import COSTA
+from costa.cli.choose import print_choice
+from costa.evaluate.scores import Score
 from costa.tuning import portfolio
-from costa.tuning.portfolio import Candidate, Choice
+from costa.tuning.portfolio import Candidate, Choice, Compared
 
 
 @pytest.fixture
@@ -121,3 +123,14 @@ def test_without_labels_there_is_one_sentence(costa, three, own_graph, tmp_path)
             "costa: choosing needs labels of two classes, which this graph does not have; label some nodes.\n"
         )
         assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_a_default_that_is_kept_beside_a_higher_mean_is_explained(capsys, higher):
+    default, other = (
+        next(each for each in portfolio.PORTFOLIO if each.name == name) for name in ("costa-mv-hops", "raw")
+    )
+    means = {default.name: 0.7, other.name: 0.71 if higher else 0.69}
+    table = [Compared(each, "ok", Score.of([means[each.name]] * 3, portfolio.STRICT), 1.0) for each in (other, default)]
+    print_choice(Choice(default, portfolio.STRICT, table))
+    assert ("The default is kept" in capsys.readouterr().out) == higher

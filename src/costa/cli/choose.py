@@ -138,3 +138,6 @@ def print_choice(choice: Choice, *, mark: bool = True) -> None:
             f"Percent, mean ± standard deviation over {splits} folds of all labelled nodes ({choice.by}, repeated):"
             " they are too few to keep some for a test."
         )
+    means = {row.candidate.name: row.validation.mean for row in choice.table if row.validation is not None}
+    if mark and max(means.values()) > means[choice.chosen.name] + 1e-12:
+        say("The default is kept, because no other candidate is above it by more than a standard error.")
