@@ -21,4 +21,5 @@ def test_alone_every_sum_is_its_own_term():
     assert list(ALONE.gather(iter([x]), 3, 2)) == [x]
     assert ALONE.mean(x, [x, None]) == (x, [x, None])
     assert ALONE.agree(0.1, True) == (0.1, True)
+    assert ALONE.told(lambda: 7) == 7
     assert [ALONE.any(flag) for flag in (True, False)] == [True, False]

@@ -59,7 +59,10 @@ def train(
     if tensorboard is not None:
         board.check()
     given, named = settings.parse_assignments(set_ or []), {"given_by": "--set", "epochs_by": "--epochs"}
-    resolved = presets.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs, **named)
+    # what a large graph suggests takes a while to find out
+    resolved = ranks.told(
+        lambda: presets.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs, **named)
+    )
     resume = resume or training.restarted()
     job = runs.Job(
         *(data, spec, method, resolved, ranks.device), probe=not no_probe, resume=resume, ranks=ranks, announce=say

@@ -17,15 +17,16 @@ one of them: :meth:`Ranks.common_total` sends nothing in the backward pass.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 CPU = torch.device("cpu")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,14 @@ class Ranks:
         agreed = torch.tensor([*values, 0.0], dtype=torch.float64, device=self.device)
         dist.broadcast(agreed, 0)
         return tuple(agreed.tolist()[:-1])
+
+    def told(self, make: Callable[[], T]) -> T:
+        """What the first rank has made, on every rank."""
+        if self.size == 1:
+            return make()
+        made = [make() if self.first else None]
+        dist.broadcast_object_list(made, 0)
+        return cast("T", made[0])
 
     @torch.no_grad()
     def share(self, module: nn.Module) -> None:
