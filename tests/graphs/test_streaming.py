@@ -167,6 +167,10 @@ def test_features_that_cannot_be_used_are_refused(tmp_path):
         np.save(tmp_path / "features.npy", x)
         with pytest.raises(InputError, match=sentence):
             load_graph(tmp_path, memory=SMALL)
+    np.save(tmp_path / "features.npy", matrix(n=1))
+    (tmp_path / "edges.csv").write_text("source,target\n0,0\n")
+    with pytest.raises(InputError, match="at least 2 nodes"):
+        load_graph(tmp_path, memory=SMALL)
     np.save(tmp_path / "features.npy", 0 * matrix())
     with pytest.raises(InputError, match="nothing but zeros"):
         load_graph(tmp_path, memory=SMALL)

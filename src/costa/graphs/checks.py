@@ -48,8 +48,7 @@ def _check_features(x: Tensor | None) -> int:
         raise InputError(f"the node features x must have two dimensions, not the shape {tuple(x.shape)}.")
     if not x.is_floating_point():
         raise InputError(f"the node features x must be floating point, not {x.dtype}; call .float() on them.")
-    if x.size(0) < 2:
-        raise InputError(f"a graph needs at least 2 nodes to contrast, but this one has {x.size(0)}.")
+    check_count(x.size(0))
     if x.size(1) == 0:
         raise InputError("the node features x have no columns; give at least one feature.")
     values = x.detach()
@@ -65,6 +64,12 @@ def _check_features(x: Tensor | None) -> int:
         node = int(rows_of(x)[bad] if x.layout == torch.sparse_csr else bad)
         raise InputError(f"the features of node {node} hold a NaN or an infinite value; replace or drop it.")
     return x.size(0)
+
+
+def check_count(n: int) -> None:
+    """Refuse a graph of fewer than two nodes."""
+    if n < 2:
+        raise InputError(f"a graph needs at least 2 nodes to contrast, but this one has {n}.")
 
 
 def _check_csr(x: Tensor) -> None:

@@ -23,6 +23,7 @@ from torch_geometric.data import Data
 
 from costa.errors import InputError
 from costa.graphs.assembly import encode_labels, logger, missing_labels, remedy
+from costa.graphs.checks import check_count
 from costa.graphs.chunks import Chunk, ChunkedTable, Numbering, canonical
 from costa.graphs.edges import Links, lay_out
 from costa.graphs.identity import digest
@@ -109,6 +110,7 @@ def _build(edges: Path, features: Path, nodes: Path | None, folder: Path, report
     matrix = open_matrix(features, folder)
     table = None if nodes is None else ChunkedTable(nodes, ("id", "label"))
     numbering = _number(table, matrix)
+    check_count(numbering.n)
     arrays = ["y", "crow", "col", *matrix.write(numbering, folder)]
     y, label_names = _labels(table, numbering.n)
     np.save(folder / "y.npy", y)
