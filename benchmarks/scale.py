@@ -76,6 +76,7 @@ def measure(folder: Path, memory: str, out: Path, *, table: bool, probe: bool) -
     began = timed("train", began)
     write_rows(out / "embeddings.npy", built.embed_rows(graph))
     began = timed("embed", began)
+    built.forget()
     if table:
         write_vectors(out / "embeddings.parquet", load_embeddings(out).numpy(), graph.node_ids)
         timed("parquet", began)

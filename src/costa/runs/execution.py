@@ -158,6 +158,7 @@ def write_run(
     began = time.perf_counter()
     write_rows(folder / EMBEDDINGS, method.embed_rows(job.graph))
     embed_seconds, z = time.perf_counter() - began, load_embeddings(folder)
+    method.forget()  # what was prepared may be large, and nothing below needs it
     if job.graph.get("node_ids") is not None:
         write_vectors(folder / table_name(), z.numpy(), job.graph.node_ids)
     status = health.status(z, job.graph.x)
