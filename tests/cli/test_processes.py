@@ -19,9 +19,10 @@ def run(*arguments):
     return subprocess.run([*TORCHRUN, *map(str, arguments)], capture_output=True, text=True, timeout=300)
 
 
-def test_a_job_that_is_started_again_ends_as_if_nobody_had_been_killed(tmp_path):
-    """The checkpoint that it goes on from is in the middle of an epoch."""
-    train = ("train", "digits", "--epochs", 8, *SMALL)
+def test_a_job_that_is_started_again_ends_as_if_nobody_had_been_killed(tmp_path, monkeypatch):
+    """The checkpoint that it goes on from is in the middle of an epoch; the graph and its hops are on disk."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    train = ("train", "digits", "--memory", "1GiB", "--epochs", 8, *SMALL)
     killed = Path(__file__).with_name("one_is_killed.py")
     again = run("--max-restarts", 1, killed, *train, "--out", tmp_path / "killed")
     assert again.returncode == 0, again.stderr
@@ -37,6 +38,7 @@ def test_a_job_that_is_started_again_ends_as_if_nobody_had_been_killed(tmp_path)
     assert [line.split(",")[:2] for line in logs[0]] == [line.split(",")[:2] for line in logs[1]]
     metrics = json.loads((tmp_path / "straight" / "metrics.json").read_text())
     assert (metrics["status"], metrics["epochs"], metrics["processes"]) == ("ok", 8, 2)
+    assert len(list((tmp_path / "cache").rglob("pagerank.npy"))) == 1  # made by one process, once
 
 
 def test_a_terminals_interrupt_stops_all_and_keeps_what_there_is(tmp_path):
