@@ -138,3 +138,17 @@ def test_the_graph_names_the_stages_of_reading(tmp_path):
     np.save(tmp_path / "features.npy", np.eye(3, dtype=np.float32))
     load_graph(tmp_path, memory="1GiB", report=said.append)
     assert [line.split()[0] for line in said] == ["Reading", "Reading", "Laying"]
+
+
+def test_the_graph_names_the_stages_of_propagation(monkeypatch):
+    monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: 5)
+    said = []
+    graph = keep_on_disk(made(), MEMORY, said.append)
+    for _ in range(2):
+        stored_hops(graph, prepared(made()), (4,), 10, 0.1)
+    assert said == [
+        "Preparing the features …",
+        "Propagating 12 columns, 5 at a time …",
+        "  5 of 12 columns done",
+        "  10 of 12 columns done",
+    ]

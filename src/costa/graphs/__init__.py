@@ -62,7 +62,7 @@ def load_graph(
             then a download into that cache.
         memory: What a run on the graph may take, such as ``"4GiB"``; the graph's arrays then stay on disk, as those of
             large files do in any case, with half of the memory there is (:mod:`costa.graphs.streaming`).
-        report: Called with a line as each stage of reading a large graph begins.
+        report: Called with a line as each stage of reading a large graph, and later of its propagation, begins.
 
     Raises:
         InputError: The graph is unknown, incomplete, malformed, or could not be fetched.
@@ -101,7 +101,7 @@ def load_graph(
     from costa.graphs.streaming import keep_on_disk
     from costa.memory import workspace
 
-    return keep_on_disk(graph, workspace(limit))
+    return keep_on_disk(graph, workspace(limit), report)
 
 
 def is_name(name_or_path: Location) -> bool:

@@ -28,6 +28,7 @@ from costa.nn import FeatureScaling, Preparation
 from costa.nn.held_out import ITERATIONS, columns_of
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import Features, is_csr
+from costa.wording import counted
 from costa.writing import replacing
 
 PAGERANK = -1
@@ -38,8 +39,6 @@ ENTRIES = 2**24
 """Entries of X that are prepared at a time."""
 FITTED, FITTED_ENTRIES = 2**18, 2**26
 """The most rows that scaling and reduction are fitted to, and the most entries of them if they are dense."""
-
-Report = Callable[[str], None]
 
 
 class DiskAdjacency:
@@ -154,18 +153,16 @@ def stored_hops(
     powers: Sequence[int],
     steps: int,
     teleport: float,
-    report: Report = lambda text: None,
 ) -> tuple[Tensor, ...]:
     """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder."""
     folder = Path(graph.folder) / "hops" / _key(preparation, steps, teleport)
     folder.mkdir(parents=True, exist_ok=True)
     wanted = [*powers, *([PAGERANK] if steps else [])]
     if (0 in wanted or any(_lacks(folder, key) for key in wanted)) and _lacks(folder, 0):
-        report("Preparing the features …")
+        graph.report("Preparing the features …")
         _write_x(graph, preparation, folder)
     missing = [key for key in wanted if _lacks(folder, key)]
     if missing:
-        report(f"Propagating {preparation.out_features} columns along {graph.num_edges:,} edges …")
         far = [key for key in missing if key > 0]
         _write_hops(graph, preparation.out_features, folder, far, steps if PAGERANK in missing else 0, teleport)
     return tuple(mapped(open_array(_path(folder, key))) for key in wanted)
@@ -215,6 +212,8 @@ def _write_hops(
     def columns(start: int, stop: int) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(open_array(_path(folder, 0))[:, done + start : done + stop]))
 
+    if done < width:
+        graph.report(f"Propagating {counted(width - done, 'column')}, {min(at_once, width - done)} at a time …")
     adjacency = DiskAdjacency(graph)
     for key, start, hop in propagate_columns(adjacency, width - done, columns, powers, steps, teleport, at_once):
         first = done + start
@@ -224,6 +223,8 @@ def _write_hops(
         if key == keys[-1]:
             with replacing(note) as temporary:
                 temporary.write_text(json.dumps(first + hop.shape[1]))
+            if first + hop.shape[1] < width:
+                graph.report(f"  {first + hop.shape[1]} of {counted(width, 'column')} done")
     for key, path in partial.items():
         path.replace(_path(folder, key))
     note.unlink()
@@ -238,6 +239,7 @@ class OnDisk:
     """
 
     def __init__(self, graph: StoredGraph, scaling: FeatureScaling) -> None:
+        graph.report("Comparing hops by how well they predict features that are held out …")
         self._graph, self._scaling, self._adjacency = graph, scaling, DiskAdjacency(graph)
         self.shape = (graph.num_nodes, graph.num_features)
 

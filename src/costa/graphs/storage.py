@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, overload
@@ -147,7 +147,10 @@ class StoredGraph(Data):
         folder: Where the arrays are, and what is computed from them may be kept.
         fingerprint: A digest of the edges, the features and the labels.
         memory: The bytes that arrays in memory may take.
+        report: Called with a line as each stage of work on the graph begins.
     """
+
+    report: Callable[[str], None]
 
     @property
     def edge_index(self) -> Tensor:
@@ -240,7 +243,7 @@ def is_stored(folder: Path) -> bool:
         return False
 
 
-def open_stored(folder: Path, memory: int) -> StoredGraph:
+def open_stored(folder: Path, memory: int, report: Callable[[str], None] = lambda text: None) -> StoredGraph:
     """The graph in a folder, mapped."""
     about = json.loads((folder / ABOUT).read_text())
     parts = {name: mapped(open_array(folder / f"{name}.npy")) for name in about["arrays"]}
@@ -253,7 +256,7 @@ def open_stored(folder: Path, memory: int) -> StoredGraph:
     if "weight" in parts:
         graph.edge_weight = parts["weight"]
     graph.label_names, graph.fingerprint = about["label_names"], about["fingerprint"]
-    graph.folder, graph.memory = str(folder), memory
+    graph.folder, graph.memory, graph.report = str(folder), memory, report
     ids = folder / IDS
     graph.node_ids = _open_ids(ids) if ids.exists() else RowNumbers(n)
     return graph

@@ -55,7 +55,7 @@ def read_stored(
         features: A matrix or a table of features.
         nodes: A table of ids and perhaps labels.
         memory: The bytes that arrays in memory may take when the graph is used.
-        report: Called with a line as each stage begins.
+        report: Called with a line as each stage begins, here and later.
     """
     files = [path.resolve() for path in (edges, features, nodes) if path is not None]
     folder = _cache() / _key(files)
@@ -63,18 +63,18 @@ def read_stored(
         with _built(folder) as building:
             building.mkdir()
             _build(edges, features, nodes, building, report)
-    graph = open_stored(folder, memory)
+    graph = open_stored(folder, memory, report)
     graph.name = edges.resolve().parent.name if edges.stem == "edges" else edges.stem
     return graph
 
 
-def keep_on_disk(graph: Data, memory: int) -> StoredGraph:
+def keep_on_disk(graph: Data, memory: int, report: Report = lambda text: None) -> StoredGraph:
     """A graph that was read into memory, as arrays on disk."""
     folder = _cache() / digest(graph, f"{VERSION}")
     if not is_stored(folder):
         with _built(folder) as building:
             store(graph, building)
-    stored = open_stored(folder, memory)
+    stored = open_stored(folder, memory, report)
     stored.name, stored.node_ids = graph.name, graph.get("node_ids")
     return stored
 
