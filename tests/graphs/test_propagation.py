@@ -68,11 +68,17 @@ def test_hops_that_are_there_are_not_computed_again(monkeypatch):
     first = stored_hops(graph, preparation, (1, 4), 10, 0.1)
     monkeypatch.setattr(propagation, "DiskAdjacency", None)
     again = stored_hops(graph, preparation, (4,), 10, 0.1)
+    assert torch.equal(stored_hops(graph, preparation, (1,), 0, 0.1)[0], first[0])
     assert torch.equal(first[1], again[0])
     assert torch.equal(first[2], again[1])
 
 
-def test_after_a_kill_the_other_columns_follow(monkeypatch):
+@pytest.mark.parametrize(
+    ("powers", "steps", "killed", "again"),
+    # products of 5 columns: in the second block; in the first, between the two powers; in the last
+    [((1, 4), 10, 20, 14 * [5] + 14 * [2]), ((4, 1), 0, 3, 8 * [5] + 4 * [2]), ((4, 1), 0, 10, 4 * [2])],
+)
+def test_after_a_kill_the_other_columns_follow(powers, steps, killed, again, monkeypatch):
     monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: 5)
     graph, preparation = keep_on_disk(made(), MEMORY), prepared(made())
     products = []
@@ -80,16 +86,16 @@ def test_after_a_kill_the_other_columns_follow(monkeypatch):
     class Counting(DiskAdjacency):
         def __matmul__(self, h):
             products.append(h.shape[1])
-            if len(products) == 20:  # in the second block of columns
+            if len(products) == killed:
                 raise KeyboardInterrupt
             return super().__matmul__(h)
 
     monkeypatch.setattr(propagation, "DiskAdjacency", Counting)
     with pytest.raises(KeyboardInterrupt):
-        stored_hops(graph, preparation, (1, 4), 10, 0.1)
-    hops = stored_hops(graph, preparation, (1, 4), 10, 0.1)
-    assert products[20:] == 14 * [5] + 14 * [2]
-    for ours, theirs in zip(hops, in_memory(made(), preparation, (1, 4), 10), strict=True):
+        stored_hops(graph, preparation, powers, steps, 0.1)
+    hops = stored_hops(graph, preparation, powers, steps, 0.1)
+    assert products[killed:] == again
+    for ours, theirs in zip(hops, in_memory(made(), preparation, powers, steps), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
     assert not list(Path(graph.folder).glob("hops/*/*.partial"))
 

@@ -16,6 +16,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from costa.graphs.storage import StoredGraph, mapped, open_array
+from costa.graphs.storage import Growing, StoredGraph, mapped, open_array
 from costa.nn import FeatureScaling, Preparation
 from costa.nn.held_out import ITERATIONS, columns_of
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import Features, is_csr
 from costa.wording import counted
-from costa.writing import replacing
+from costa.writing import locked, replacing
 
 PAGERANK = -1
 """Stands for PageRank among the powers."""
@@ -147,86 +148,98 @@ def row_chunks(graph: StoredGraph) -> Iterator[tuple[int, Tensor]]:
         yield start, graph.rows_of_x(start, min(graph.num_nodes, start + step))
 
 
+@dataclass(frozen=True)
+class HopFiles:
+    """The files of a prepared X's hops, in a folder named after how it was prepared.
+
+    Attributes:
+        folder: The folder.
+        steps: K of PageRank.
+        teleport: α of PageRank.
+    """
+
+    folder: Path
+    steps: int
+    teleport: float
+
+    @classmethod
+    def of(cls, graph: StoredGraph, preparation: Preparation, steps: int, teleport: float) -> HopFiles:
+        """Those of a graph, beside it."""
+        digest = hashlib.blake2b(preparation.scaling.kind.encode(), digest_size=12)
+        for module in preparation:
+            for name, value in module.state_dict().items():
+                digest.update(name.encode() + value.cpu().numpy().tobytes())
+        folder = Path(graph.folder) / "hops" / digest.hexdigest()
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder, steps, teleport)
+
+    def path(self, key: int) -> Path:
+        """The file of a power of Â, or of PageRank."""
+        return self.folder / (f"pagerank-{self.steps}-{self.teleport}.npy" if key == PAGERANK else f"{key}.npy")
+
+    def lacks(self, key: int) -> bool:
+        """Whether it has yet to be written."""
+        return not self.path(key).exists()
+
+
 def stored_hops(
-    graph: StoredGraph,
-    preparation: Preparation,
-    powers: Sequence[int],
-    steps: int,
-    teleport: float,
+    graph: StoredGraph, preparation: Preparation, powers: Sequence[int], steps: int, teleport: float
 ) -> tuple[Tensor, ...]:
     """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder."""
-    folder = Path(graph.folder) / "hops" / _key(preparation, steps, teleport)
-    folder.mkdir(parents=True, exist_ok=True)
+    files = HopFiles.of(graph, preparation, steps, teleport)
     wanted = [*powers, *([PAGERANK] if steps else [])]
-    if (0 in wanted or any(_lacks(folder, key) for key in wanted)) and _lacks(folder, 0):
-        graph.report("Preparing the features …")
-        _write_x(graph, preparation, folder)
-    missing = [key for key in wanted if _lacks(folder, key)]
-    if missing:
-        far = [key for key in missing if key > 0]
-        _write_hops(graph, preparation.out_features, folder, far, steps if PAGERANK in missing else 0, teleport)
-    return tuple(mapped(open_array(_path(folder, key))) for key in wanted)
+    with locked(files.folder):
+        if any(map(files.lacks, wanted)) and files.lacks(0):
+            graph.report("Preparing the features …")
+            _write_x(graph, preparation, files.path(0))
+        missing = [key for key in wanted if files.lacks(key)]
+        if missing:
+            _write_hops(graph, preparation.out_features, files, missing)
+    return tuple(mapped(open_array(files.path(key))) for key in wanted)
 
 
-def _key(preparation: Preparation, steps: int, teleport: float) -> str:
-    """A name for how X was prepared, and for α and K."""
-    digest = hashlib.blake2b(f"{preparation.scaling.kind} {steps} {teleport}".encode(), digest_size=12)
-    for module in preparation:
-        for name, value in module.state_dict().items():
-            digest.update(name.encode() + value.cpu().numpy().tobytes())
-    return digest.hexdigest()
+def _write_x(graph: StoredGraph, preparation: Preparation, path: Path) -> None:
+    with replacing(path) as temporary, Growing(temporary, np.dtype(np.float32), preparation.out_features) as file:
+        for _, rows in row_chunks(graph):
+            file.append(_dense(preparation.apply(rows)).numpy())
 
 
-def _path(folder: Path, key: int) -> Path:
-    return folder / ("pagerank.npy" if key == PAGERANK else f"{key}.npy")
-
-
-def _lacks(folder: Path, key: int) -> bool:
-    return not _path(folder, key).exists()
-
-
-def _write_x(graph: StoredGraph, preparation: Preparation, folder: Path) -> None:
-    with replacing(_path(folder, 0)) as temporary:
-        shape = (graph.num_nodes, preparation.out_features)
-        x = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
-        for start, rows in row_chunks(graph):
-            x[start : start + rows.shape[0]] = _dense(preparation.apply(rows)).numpy()
-        x.flush()
-
-
-def _write_hops(
-    graph: StoredGraph, width: int, folder: Path, powers: Sequence[int], steps: int, teleport: float
-) -> None:
+def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequence[int]) -> None:
     """Write these hops; columns that an earlier try has finished are not computed again."""
     n = graph.num_nodes
     at_once = min(width, columns_at_once(n, graph.memory))
-    keys = [*powers, *([PAGERANK] if steps else [])]
-    note = folder / f"progress-{'-'.join(map(str, keys))}-{at_once}.json"
-    done = int(json.loads(note.read_text())) if note.exists() else 0
-    partial = {key: _path(folder, key).with_suffix(f".{at_once}.partial") for key in keys}
-    if not done:
+    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}.json"
+    partial = {key: files.path(key).with_suffix(f".{at_once}.partial") for key in missing}
+    done = 0
+    if note.exists() and all(path.exists() for path in partial.values()):
+        done = int(json.loads(note.read_text()))
+    else:
         for path in partial.values():
             np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, width))
 
     # a file is mapped only while it is read or written: pages that were touched count as memory of the process
     def columns(start: int, stop: int) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(open_array(_path(folder, 0))[:, done + start : done + stop]))
+        return torch.from_numpy(np.ascontiguousarray(open_array(files.path(0))[:, done + start : done + stop]))
 
-    if done < width:
-        graph.report(f"Propagating {counted(width - done, 'column')}, {min(at_once, width - done)} at a time …")
-    adjacency = DiskAdjacency(graph)
-    for key, start, hop in propagate_columns(adjacency, width - done, columns, powers, steps, teleport, at_once):
-        first = done + start
+    left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
+    last = PAGERANK if PAGERANK in missing else powers[-1]
+    if left:
+        graph.report(f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
+    steps = files.steps if PAGERANK in missing else 0
+    for key, start, hop in propagate_columns(
+        DiskAdjacency(graph), left, columns, powers, steps, files.teleport, at_once
+    ):
+        end = done + start + hop.shape[1]
         file = np.lib.format.open_memmap(partial[key], mode="r+")
-        file[:, first : first + hop.shape[1]] = hop.numpy()
+        file[:, done + start : end] = hop.numpy()
         del file
-        if key == keys[-1]:
+        if key == last:
             with replacing(note) as temporary:
-                temporary.write_text(json.dumps(first + hop.shape[1]))
-            if first + hop.shape[1] < width:
-                graph.report(f"  {first + hop.shape[1]} of {counted(width, 'column')} done")
+                temporary.write_text(json.dumps(end))
+            if end < width:
+                graph.report(f"  {end} of {counted(width, 'column')} done")
     for key, path in partial.items():
-        path.replace(_path(folder, key))
+        path.replace(files.path(key))
     note.unlink()
 
 
