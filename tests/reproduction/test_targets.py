@@ -46,6 +46,8 @@ class TestRequests:
             "fig-degrees": set(),
             "fig-counterexample": set(),
             "performance": set(),
+            "defaults": set(),
+            "scaling": set(),
         }
 
     def test_a_second_time_needs_the_first_and_a_store_of_its_own(self):
