@@ -25,6 +25,7 @@ from costa import training
 from costa.evaluate.probe import linear_probe
 from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
 from costa.graphs import load_graph
+from costa.graphs.storage import open_array
 from costa.memory import parse_size, size
 from costa.methods import get_method
 from costa.runs.provenance import commit, versions
@@ -77,8 +78,9 @@ def measure(folder: Path, memory: str, out: Path, *, table: bool, probe: bool) -
     write_rows(out / "embeddings.npy", built.embed_rows(graph))
     began = timed("embed", began)
     built.forget()
+    graph.drop_pages()
     if table:
-        write_vectors(out / "embeddings.parquet", load_embeddings(out).numpy(), graph.node_ids)
+        write_vectors(out / "embeddings.parquet", open_array(out / "embeddings.npy"), graph.node_ids)
         timed("parquet", began)
     line = {
         "nodes": graph.num_nodes,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -97,6 +98,12 @@ def mapped(array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array)
 
 
+def drop_pages(array: NDArray[Any]) -> None:
+    """Let go of what was read of a mapped array; it counts as memory of the process, and is read again if need be."""
+    if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        array.base.madvise(mmap.MADV_DONTNEED)
+
+
 class Ids(Sequence[str]):
     """Node ids as Arrow keeps them, read as text."""
 
@@ -148,9 +155,11 @@ class StoredGraph(Data):
         fingerprint: A digest of the edges, the features and the labels.
         memory: The bytes that arrays in memory may take.
         report: Called with a line as each stage of work on the graph begins.
+        maps: The mapped arrays.
     """
 
     report: Callable[[str], None]
+    maps: Sequence[NDArray[Any]]
 
     @property
     def edge_index(self) -> Tensor:
@@ -161,6 +170,11 @@ class StoredGraph(Data):
     def num_edges(self) -> int:
         """Number of directed edges."""
         return self.col.numel()
+
+    def drop_pages(self) -> None:
+        """Let go of what was read of the arrays."""
+        for array in self.maps:
+            drop_pages(array)
 
     def rows_of_x(self, start: int, stop: int) -> Tensor:
         """These rows of the features, read into memory; CSR if they are sparse."""
@@ -246,17 +260,21 @@ def is_stored(folder: Path) -> bool:
 def open_stored(folder: Path, memory: int, report: Callable[[str], None] = lambda text: None) -> StoredGraph:
     """The graph in a folder, mapped."""
     about = json.loads((folder / ABOUT).read_text())
-    parts = {name: mapped(open_array(folder / f"{name}.npy")) for name in about["arrays"]}
+    arrays = {name: open_array(folder / f"{name}.npy") for name in about["arrays"]}
+    if about["features"] is not None:
+        arrays["x"] = open_array(Path(about["features"]))
+    parts = {name: mapped(array) for name, array in arrays.items()}
     n = about["nodes"]
     if "x-values" in parts:
         x = csr(parts["x-crow"], parts["x-col"], parts["x-values"], (n, about["columns"]))
     else:
-        x = parts["x"] if "x" in parts else mapped(open_array(Path(about["features"])))
+        x = parts["x"]
     graph = StoredGraph(x=x, y=parts["y"], crow=parts["crow"], col=parts["col"])
     if "weight" in parts:
         graph.edge_weight = parts["weight"]
     graph.label_names, graph.fingerprint = about["label_names"], about["fingerprint"]
     graph.folder, graph.memory, graph.report = str(folder), memory, report
+    graph.maps = list(arrays.values())
     ids = folder / IDS
     graph.node_ids = _open_ids(ids) if ids.exists() else RowNumbers(n)
     return graph

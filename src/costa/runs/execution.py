@@ -12,6 +12,7 @@ import torch
 from costa import settings, training
 from costa.evaluate import health
 from costa.graphs import is_name
+from costa.graphs.storage import StoredGraph, open_array
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.runs.evaluation import evaluate_all
@@ -159,8 +160,10 @@ def write_run(
     write_rows(folder / EMBEDDINGS, method.embed_rows(job.graph))
     embed_seconds, z = time.perf_counter() - began, load_embeddings(folder)
     method.forget()  # what was prepared may be large, and nothing below needs it
+    if isinstance(job.graph, StoredGraph):
+        job.graph.drop_pages()
     if job.graph.get("node_ids") is not None:
-        write_vectors(folder / table_name(), z.numpy(), job.graph.node_ids)
+        write_vectors(folder / table_name(), open_array(folder / EMBEDDINGS), job.graph.node_ids)
     status = health.status(z, job.graph.x)
     metrics = Metrics(
         method=job.method,

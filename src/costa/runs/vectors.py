@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from costa.errors import InputError
-from costa.graphs.storage import Growing, mapped, open_array
+from costa.graphs.storage import Growing, drop_pages, mapped, open_array
 from costa.runs.files import EMBEDDINGS
 from costa.writing import replacing
 
@@ -74,6 +74,7 @@ def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -
         for some, rows in parts:
             columns = [pyarrow.array(some, kind), *map(pyarrow.array, np.ascontiguousarray(rows.T))]
             file.write_table(pyarrow.table(columns, schema=schema))
+            drop_pages(z)
 
 
 def _has_pyarrow() -> bool:
