@@ -18,7 +18,8 @@ from costa import settings, training
 from costa.evaluate.clustering import cluster
 from costa.evaluate.probe import linear_probe
 from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
-from costa.graphs.identity import digest, is_on_disk
+from costa.graphs.identity import digest
+from costa.graphs.storage import StoredGraph
 from costa.methods import get_method
 from costa.writing import replacing
 
@@ -78,7 +79,7 @@ def baseline_scores(
 def _fits(graph: Data) -> bool:
     """Whether the untrained GCN, which needs three arrays of its width, is a baseline of a graph on disk too."""
     width: int = get_method("untrained").Settings().encoder.width
-    return not is_on_disk(graph) or 3 * 4 * width * graph.num_nodes <= graph.memory
+    return not isinstance(graph, StoredGraph) or 3 * 4 * width * graph.num_nodes <= graph.memory
 
 
 def _score(

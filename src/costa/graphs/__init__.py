@@ -90,9 +90,9 @@ def load_graph(
         graph.name += kind if graph.name in known else ""
 
     from costa.graphs.checks import check_graph
-    from costa.graphs.identity import is_on_disk
+    from costa.graphs.storage import StoredGraph
 
-    if is_on_disk(graph):
+    if isinstance(graph, StoredGraph):
         return graph  # it was checked as it was written
 
     check_graph(graph)

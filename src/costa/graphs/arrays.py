@@ -213,7 +213,7 @@ def _load(path: Path) -> NDArray[Any] | Mapping[str, Any]:
     try:
         loaded: NDArray[Any] | Mapping[str, Any] = np.load(path, allow_pickle=False)
     except (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile) as error:
-        raise _unreadable(repr(str(path)), error) from error
+        raise unreadable(repr(str(path)), error) from error
     return loaded
 
 
@@ -221,7 +221,7 @@ def _member(loaded: Mapping[str, Any], key: str, where: str) -> NDArray[Any]:
     try:
         member: NDArray[Any] = loaded[key]
     except (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile) as error:
-        raise _unreadable(f"{key} in {where}", error) from error
+        raise unreadable(f"{key} in {where}", error) from error
     return member
 
 
@@ -229,7 +229,8 @@ def _optional(loaded: Mapping[str, Any], key: str, where: str) -> NDArray[Any] |
     return _member(loaded, key, where) if key in loaded else None
 
 
-def _unreadable(what: str, error: Exception) -> InputError:
+def unreadable(what: str, error: Exception) -> InputError:
+    """The sentence about a NumPy file that cannot be read."""
     if str(error).startswith("Object arrays"):
         return InputError(f"{what} holds Python objects, which are never loaded; save an array of numbers.")
     return InputError(
@@ -244,7 +245,7 @@ def _scipy(path: Path, where: str) -> Any:
     try:
         return load_npz(path)
     except (OSError, EOFError, LookupError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise _unreadable(where, error) from error
+        raise unreadable(where, error) from error
 
 
 def _csr(loaded: Mapping[str, Any], name: str, where: str) -> Any:

@@ -50,13 +50,6 @@ class ChunkedTable:
         self.names = [name.strip() for name in raw]
         check_names(self.names, self.where)
 
-    def require(self, name: str) -> None:
-        """Refuse a table without this column."""
-        if name not in self.names:
-            raise InputError(
-                f"{self.where} needs a column {name!r} but has only {', '.join(self.names)}; rename or add the column."
-            )
-
     def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
         """These columns, in chunks."""
         import pyarrow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch_geometric.data import Data
 
-from costa.graphs.identity import is_on_disk
 from costa.graphs.labels import classes_of
+from costa.graphs.storage import StoredGraph
 from costa.wording import counted
 
 
@@ -16,7 +16,7 @@ def describe(graph: Data) -> str:
     >>> describe(load_graph("digits"))
     'digits: 1,797 nodes, 7,522 edges, 64 features, 10 classes'
     """
-    loops = 0 if is_on_disk(graph) else int((graph.edge_index[0] == graph.edge_index[1]).sum())
+    loops = 0 if isinstance(graph, StoredGraph) else int((graph.edge_index[0] == graph.edge_index[1]).sum())
     edges = counted((graph.num_edges - loops) // 2 + loops, "edge")
     weighted = " (weighted)" if graph.get("edge_weight") is not None else ""
     y = graph.get("y")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,24 +38,24 @@ class Links:
     def __init__(self, folder: Path, *, weighted: bool) -> None:
         self._ends, self._weights = folder / "links.npy", folder / "link-weights.npy"
         self.weighted = weighted
+        self._files = contextlib.ExitStack()
         self.dropped = 0
         """Number of self-loops left out."""
 
     def __enter__(self) -> Links:
-        self._ends_file = Growing(self._ends, np.dtype(np.int32), 2).__enter__()
-        self._weights_file = Growing(self._weights, np.dtype(np.float32)).__enter__() if self.weighted else None
+        self._ends_file = self._files.enter_context(Growing(self._ends, np.dtype(np.int32), 2))
+        if self.weighted:
+            self._weights_file = self._files.enter_context(Growing(self._weights, np.dtype(np.float32)))
         return self
 
-    def __exit__(self, *raised: object) -> None:
-        for file in (self._ends_file, self._weights_file):
-            if file is not None:
-                file.__exit__(*raised)  # type: ignore[arg-type]
+    def __exit__(self, *raised: Any) -> None:
+        self._files.__exit__(*raised)
 
     def append(self, source: Integers, target: Integers, weight: NDArray[np.float64] | None) -> None:
         """Add links."""
         kept = source != target
         self.dropped += len(source) - int(kept.sum())
-        if weight is not None and self._weights_file is not None:
+        if weight is not None:
             kept &= weight > 0
             self._weights_file.append(weight[kept])
         self._ends_file.append(np.stack([source[kept], target[kept]], axis=1))

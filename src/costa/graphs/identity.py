@@ -7,21 +7,17 @@ import hashlib
 import numpy as np
 from torch_geometric.data import Data
 
+from costa.graphs.storage import StoredGraph
 from costa.nn.sparse import is_csr
 
 ARRAYS = ("x", "edge_index", "edge_weight", "y")
 
 
-def is_on_disk(graph: Data) -> bool:
-    """Whether it is a :class:`costa.graphs.storage.StoredGraph`."""
-    return graph.get("fingerprint") is not None
-
-
 def digest(graph: Data, about: str) -> str:
     """A digest of the features, edges, weights and labels, and of this text; a graph on disk has its own."""
     own = hashlib.blake2b(about.encode(), digest_size=16)
-    if is_on_disk(graph):
-        own.update(str(graph.fingerprint).encode())
+    if isinstance(graph, StoredGraph):
+        own.update(graph.fingerprint.encode())
         return own.hexdigest()
     for name in ARRAYS:
         value = graph.get(name)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from costa.errors import InputError
-from costa.graphs.arrays import check_size
+from costa.graphs.arrays import check_size, unreadable
 from costa.graphs.assembly import logger
 from costa.graphs.chunks import ChunkedTable, Numbering
 from costa.graphs.storage import Growing, open_array
@@ -61,7 +61,7 @@ class DenseMatrix(Matrix):
         try:
             self.array = open_array(path)
         except (OSError, EOFError, ValueError) as error:
-            raise _unreadable(repr(str(named or path)), error) from error
+            raise unreadable(repr(str(named or path)), error) from error
         super().__init__(named or path, self.array.shape)
         if self.array.dtype.kind not in "biuf":
             raise InputError(f"{self.where} holds {self.array.dtype} values; give real numbers.")
@@ -227,7 +227,7 @@ def open_matrix(path: Path, folder: Path) -> Matrix:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except (OSError, zipfile.BadZipFile) as error:
-        raise _unreadable(repr(str(path)), error) from error
+        raise unreadable(repr(str(path)), error) from error
     if {f"{part}.npy" for part in PARTS} <= set(names):
         return CompressedMatrix(path, folder)
     if len(names) != 1:
@@ -243,14 +243,7 @@ def _unpack(path: Path, member: str, to: Path) -> None:
         with zipfile.ZipFile(path) as archive, archive.open(member) as packed, to.open("wb") as file:
             shutil.copyfileobj(packed, file, 2**24)
     except (OSError, EOFError, LookupError, zipfile.BadZipFile) as error:
-        raise _unreadable(repr(str(path)), error) from error
-
-
-def _unreadable(what: str, error: Exception) -> InputError:
-    return InputError(
-        f"{what} cannot be read as a NumPy file ({type(error).__name__}); "
-        f"save it again with numpy.save, numpy.savez or scipy.sparse.save_npz."
-    )
+        raise unreadable(repr(str(path)), error) from error
 
 
 def _count(table: ChunkedTable) -> int:

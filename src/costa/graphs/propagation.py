@@ -2,7 +2,7 @@
 
     B_p = Âᵖ X,    B_R = K steps of H ← (1 − α) Â H + α X,    Â = D̂^-½ (A + I) D̂^-½
 
-Columns of X do not mix, so they are propagated a few at a time: so many that three arrays of n rows fit into memory. Of
+Columns of X do not mix, so they are propagated a few at a time: so many that four arrays of n rows fit into memory. Of
 Â only the neighbours of some rows are read at once; D̂^-½ scales the rows of H before and after, so that its values are
 never written out: Â H = D̂^-½ (A (D̂^-½ H) + D̂^-½ H).
 
@@ -23,6 +23,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.data import Data
 
 from costa.graphs.storage import Growing, StoredGraph, mapped, open_array
 from costa.nn import FeatureScaling, Preparation
@@ -77,8 +78,8 @@ class DiskAdjacency:
         """The neighbours of these rows, where each row's begin, and their weights."""
         ends = self._crow[start : stop + 1]
         inside = slice(int(ends[0]), int(ends[-1]))
-        weight = None if self._weight is None else self._weight[inside].clone()
-        return self._col[inside].clone(), (ends - ends[0]).int(), weight
+        weight = None if self._weight is None else self._weight[inside]
+        return self._col[inside], (ends - ends[0]).int(), weight
 
     def _cut(self) -> list[tuple[int, int]]:
         """Ranges of rows with about EDGES edges each."""
@@ -130,12 +131,15 @@ def propagate_columns(
 
 
 def columns_at_once(n: int, memory: int) -> int:
-    """How many columns fit, if three arrays of them and some edges do."""
+    """How many columns fit, if four arrays of them and some edges do."""
     return max(1, int(0.8 * memory) // (4 * 4 * n))
 
 
-def fitted_rows(graph: StoredGraph) -> Tensor:
-    """The evenly spaced rows of X that scaling and reduction are fitted to; all if they are few."""
+def fitted_rows(graph: Data) -> Tensor:
+    """The rows of X that scaling and reduction are fitted to: all or, of a large graph on disk, evenly spaced ones."""
+    if not isinstance(graph, StoredGraph):
+        x: Tensor = graph.x
+        return x
     return graph.some_rows_of_x(
         FITTED if is_csr(graph.x) else max(1, min(FITTED, FITTED_ENTRIES // graph.num_features))
     )

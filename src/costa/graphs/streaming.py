@@ -29,6 +29,7 @@ from costa.graphs.edges import Links, lay_out
 from costa.graphs.identity import digest
 from costa.graphs.matrices import Matrix, open_matrix
 from costa.graphs.storage import IDS, VERSION, StoredGraph, finish, is_stored, open_stored, store
+from costa.graphs.tables import require_column
 from costa.wording import counted
 
 LARGE = 2**27
@@ -130,7 +131,7 @@ def _build(edges: Path, features: Path, nodes: Path | None, folder: Path, report
 def _number(nodes: ChunkedTable | None, matrix: Matrix) -> Numbering:
     """The nodes in the order of their table, else of the feature rows."""
     if nodes is not None:
-        nodes.require("id")
+        require_column("id", nodes.names, nodes.where)
         ids = nodes.column("id")
         numbering = Numbering(ids, len(ids), f"an id in {nodes.short}")
         numbering.check_unique(nodes)
@@ -167,7 +168,7 @@ def _labels(nodes: ChunkedTable | None, n: int) -> tuple[NDArray[np.int64], list
 def _read_links(table: ChunkedTable, numbering: Numbering, folder: Path) -> Links:
     """Spool the links between row numbers."""
     for name in ("source", "target"):
-        table.require(name)
+        require_column(name, table.names, table.where)
     weighted = "weight" in table.names
     columns = ["source", "target", *(["weight"] if weighted else [])]
     with Links(folder, weighted=weighted) as links:

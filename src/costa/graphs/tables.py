@@ -46,9 +46,7 @@ class Table:
 
     def cells(self, name: str) -> list[Any]:
         """A column as Python objects."""
-        if name not in self.columns:
-            names = ", ".join(self.columns)
-            raise InputError(f"{self.where} needs a column {name!r} but has only {names}; rename or add the column.")
+        require_column(name, list(self.columns), self.where)
         column = self.columns[name]
         return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
@@ -119,6 +117,12 @@ class Table:
                 f"replace it, or drop the row or the column."
             )
         return narrow
+
+
+def require_column(name: str, names: Sequence[str], where: str) -> None:
+    """Refuse a table without this column."""
+    if name not in names:
+        raise InputError(f"{where} needs a column {name!r} but has only {', '.join(names)}; rename or add the column.")
 
 
 def not_finite(value: float) -> str:

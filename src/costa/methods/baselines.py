@@ -83,7 +83,7 @@ class Raw(Method):
 
     def fit(self, graph: Data) -> None:
         """Learn feature scaling and reduction."""
-        self.preparation.fit(fitted_rows(graph) if isinstance(graph, StoredGraph) else graph.x)
+        self.preparation.fit(fitted_rows(graph))
 
     @property
     def preparation(self) -> Preparation:

@@ -254,7 +254,7 @@ class EncoderMethod(Method):
             if isinstance(self.encoder, Hops) and isinstance(other.encoder, Hops):
                 self.encoder.take_over(other.encoder)
         else:
-            self.preparation.fit(fitted_rows(graph) if isinstance(graph, StoredGraph) else graph.x.float())
+            self.preparation.fit(fitted_rows(graph).float())
             self.ranks.share(self)  # before it is applied: other machines round otherwise
             inputs = self._read(graph)
             if isinstance(self.encoder, Hops):
