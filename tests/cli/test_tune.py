@@ -7,6 +7,9 @@ from pathlib import Path
 def test_from_a_folder_of_ones_own_to_settings_that_train_takes(costa, own_graph, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ("--trials", 2, "--epochs", 4, "--seeds", 1, "--splits", 2, "--finalists", 1, "--final-seeds", 1)
+    # settings that are drawn may collapse and be given up; these do not
+    Path("start.toml").write_text("train.lr = 0.01\n")
+    options += ("--try", "start.toml")
     result = costa("tune", own_graph, *options)
     assert result.code == 0, result.err
     assert result.err == ""
