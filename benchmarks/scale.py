@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch_geometric.data import Data
 
 from costa import training
 from costa.evaluate.probe import linear_probe
@@ -71,11 +72,17 @@ def measure(folder: Path, memory: str, out: Path, *, table: bool, probe: bool) -
     values = resolve(method, graph).values
     began = timed("choose", began)
     built = training.build(method, values, graph, 0, CPU)
-    built.prepare(graph)
-    began = timed("propagate", began)
+    prepare = built.prepare
+
+    def prepared(graph: Data) -> None:
+        nonlocal began
+        prepare(graph)
+        began = timed("propagate", began)
+
+    vars(built)["prepare"] = prepared  # training begins with it
     outcome = training.train(built, graph, values.train)
     began = timed("train", began)
-    write_rows(out / "embeddings.npy", built.embed_rows(graph))
+    write_rows(out / "embeddings.npy", built.embed_rows(graph), graph.num_nodes)
     began = timed("embed", began)
     built.forget()
     graph.drop_pages()

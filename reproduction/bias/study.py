@@ -139,7 +139,7 @@ def _piece(graph: Data, encoder: str, seed: int, device: torch.device) -> list[d
         training.train(built, graph, resolved.values.train)
     built.prepare(graph)
     both = {mlp: subject(built, graph, mlp=mlp) for mlp in (False, True)}
-    degree = degrees.degrees(graph.edge_index, graph.num_nodes)
+    degree = degrees.degrees(graph)
     unit = unit_noise(graph.num_nodes, built.encoder.out_features, DRAWS, stream(seed, device))
     about = {"dataset": graph.name, "encoder": encoder, "seed": seed}
     lines, shifts = [], {}
@@ -223,7 +223,7 @@ def measure_plane(request: Request, setup: Setup) -> None:
             "method": "plane",
             "dataset": dataset,
             "node": node,
-            "degree": int(degrees.degrees(graph.edge_index, graph.num_nodes)[node]),
+            "degree": int(degrees.degrees(graph)[node]),
             "original": original.tolist(),
         }
         for name, cloud in points.items():
@@ -240,7 +240,7 @@ def measure_degrees(request: Request, setup: Setup) -> None:
         if read(request.results, "degrees", dataset, {"samples": SAMPLES}):
             continue
         graph = load_graph(dataset, data_dir=setup.data_dir)
-        degree = degrees.degrees(graph.edge_index, graph.num_nodes)
+        degree = degrees.degrees(graph)
         values, counts = degree.unique(return_counts=True)
         line: dict[str, Any] = {"method": "degrees", "dataset": dataset, "nodes": graph.num_nodes}
         line |= {"degrees": values.tolist(), "counts": counts.tolist()}

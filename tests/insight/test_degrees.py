@@ -2,13 +2,19 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import spearmanr
+from torch_geometric.data import Data
 
+from costa.graphs import load_graph
 from costa.insight import degrees
 
 
 def test_a_degree_counts_neighbours_but_not_oneself():
     edges = torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 1, 2]])
-    assert degrees.degrees(edges, 4).tolist() == [1, 2, 1, 0]
+    assert degrees.degrees(Data(edge_index=edges, num_nodes=4)).tolist() == [1, 2, 1, 0]
+
+
+def test_degrees_on_disk_are_those_in_memory():
+    assert torch.equal(degrees.degrees(load_graph("digits", memory="1GiB")), degrees.degrees(load_graph("digits")))
 
 
 def test_every_node_is_in_one_bin():

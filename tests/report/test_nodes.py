@@ -3,6 +3,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from costa.graphs import load_graph
 from costa.report import nodes
 from costa.report.nodes import map_nodes
 
@@ -69,6 +70,28 @@ def test_a_sample_keeps_counts_of_the_whole_graph(square):
     assert part.packed()["ids"] == [str(node) for node in part.shown]
     names = {(int(part.shown[a]), int(part.shown[b])) for a, b in part.edges.T}
     assert names <= {(int(a), int(b)) for a, b in graph.edge_index.T}
+
+
+@pytest.mark.parametrize("most", [200, 5000])
+def test_the_map_of_a_graph_on_disk_is_that_of_one_in_memory(most):
+    memory, disk = load_graph("digits"), load_graph("digits", memory="1GiB")
+    z = torch.randn(memory.num_nodes, 8, generator=torch.Generator().manual_seed(0))
+    one, other = (map_nodes(z, graph, most=most) for graph in (memory, disk))
+    for name in ("shown", "degree", "nearest"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    for name in ("of", "names", "same", "known"):
+        assert np.array_equal(getattr(one.labels, name), getattr(other.labels, name))
+        assert np.array_equal(getattr(one.clusters, name), getattr(other.clusters, name))
+    assert sorted(map(tuple, one.edges.T)) == sorted(map(tuple, other.edges.T))
+
+
+def test_of_a_sample_neighbours_that_are_not_shown_have_the_nearest_cluster(square, monkeypatch):
+    z, graph = square
+    monkeypatch.setattr(nodes, "ROWS", 1)
+    whole, part = map_nodes(z, graph), map_nodes(z, graph, most=4)
+    assert len(part.shown) == 4
+    assert part.clusters.known.tolist() == whole.clusters.known[part.shown].tolist()
+    assert part.clusters.same.tolist() == whole.clusters.same[part.shown].tolist()
 
 
 def test_too_many_edges_are_left_out(square, monkeypatch):

@@ -19,6 +19,17 @@ def test_an_array(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), Z)
 
 
+def test_rows_are_written_as_they_come(tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors, "SEEN", 7)
+    z = torch.randn(20, 3, generator=torch.Generator().manual_seed(0))
+    written = vectors.write_rows(tmp_path / "z.npy", z.split(4), 20)
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), z.numpy())
+    assert torch.equal(written.some, z[::3])  # evenly spaced, at most seven
+    assert written.finite
+    z[13, 1] = torch.inf  # not among them
+    assert not vectors.write_rows(tmp_path / "z.npy", z.split(4), 20).finite
+
+
 @pytest.mark.parametrize(("ids", "expected"), [(IDS, IDS), (None, ["0", "1", "2"])])
 def test_a_csv_file_has_ids_or_row_numbers(tmp_path, ids, expected):
     vectors.write_vectors(tmp_path / "z.csv", Z, ids)

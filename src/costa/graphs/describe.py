@@ -16,14 +16,19 @@ def describe(graph: Data) -> str:
     >>> describe(load_graph("digits"))
     'digits: 1,797 nodes, 7,522 edges, 64 features, 10 classes'
     """
-    loops = 0 if isinstance(graph, StoredGraph) else int((graph.edge_index[0] == graph.edge_index[1]).sum())
-    edges = counted((graph.num_edges - loops) // 2 + loops, "edge")
+    edges = counted(count_edges(graph), "edge")
     weighted = " (weighted)" if graph.get("edge_weight") is not None else ""
     y = graph.get("y")
     classes = 0 if y is None else len(classes_of(y))
     labels = "1 class" if classes == 1 else f"{classes} classes" if classes else "no labels"
     nodes, features = counted(graph.num_nodes, "node"), counted(graph.num_features, "feature")
     return f"{graph.name}: {nodes}, {edges}{weighted}, {features}, {labels}"
+
+
+def count_edges(graph: Data) -> int:
+    """The number of edges, each counted once."""
+    loops = 0 if isinstance(graph, StoredGraph) else int((graph.edge_index[0] == graph.edge_index[1]).sum())
+    return (graph.num_edges - loops) // 2 + loops
 
 
 def is_labelled(graph: Data) -> bool:

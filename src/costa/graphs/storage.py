@@ -192,12 +192,22 @@ class StoredGraph(Data):
         """These rows of the features, read into memory; CSR if they are sparse."""
         if not is_csr(self.x):
             return self.x[rows]
-        crow, col, values = self.x.crow_indices(), self.x.col_indices(), self.x.values()
-        counts = (crow[rows + 1] - crow[rows]).long()
-        ends = counts.cumsum(0)
-        places = torch.arange(int(ends[-1])) + torch.repeat_interleave(crow[rows].long() - ends + counts, counts)
-        pointer = torch.cat([ends.new_zeros(1), ends])
-        return csr(pointer, col[places], values[places], (len(rows), self.x.shape[1]))
+        counts, places = _entries(self.x.crow_indices(), rows)
+        pointer = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        return csr(pointer, self.x.col_indices()[places], self.x.values()[places], (len(rows), self.x.shape[1]))
+
+    def links_of(self, nodes: Tensor) -> Tensor:
+        """The edges of these nodes, 2 × e: an index into ``nodes``, and the neighbour."""
+        counts, places = _entries(self.crow, nodes)
+        return torch.stack([torch.repeat_interleave(counts), self.col[places].long()])
+
+
+def _entries(crow: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """How many entries each of these rows of a CSR matrix has, and where they are."""
+    begin = crow[rows].long()
+    counts = crow[rows + 1] - begin
+    before = counts.cumsum(0) - counts
+    return counts, torch.arange(int(counts.sum())) + torch.repeat_interleave(begin - before, counts)
 
 
 def store(graph: Data, folder: Path) -> None:
@@ -220,11 +230,11 @@ def store(graph: Data, folder: Path) -> None:
     folder.mkdir(parents=True)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array.contiguous().numpy())
-    finish(folder, list(arrays), graph.num_nodes, graph.num_features, None, list(graph.get("label_names") or []))
+    finish(folder, list(arrays), graph.num_nodes, graph.num_features, None, graph.get("label_names"))
 
 
 def finish(
-    folder: Path, arrays: Sequence[str], nodes: int, columns: int, features: Path | None, label_names: Sequence[str]
+    folder: Path, arrays: Sequence[str], nodes: int, columns: int, features: Path | None, label_names: list[str] | None
 ) -> None:
     """Write ``graph.json`` when all arrays are there; ``features`` is where they are if they were not copied."""
     files = [folder / f"{name}.npy" for name in arrays] + ([] if features is None else [features])
@@ -234,7 +244,7 @@ def finish(
         "columns": columns,
         "arrays": list(arrays),
         "features": None if features is None else str(features),
-        "label_names": list(label_names),
+        "label_names": label_names,
         "fingerprint": _fingerprint(files),
     }
     (folder / ABOUT).write_text(json.dumps(about))
@@ -272,7 +282,9 @@ def open_stored(folder: Path, memory: int, report: Callable[[str], None] = lambd
     graph = StoredGraph(x=x, y=parts["y"], crow=parts["crow"], col=parts["col"])
     if "weight" in parts:
         graph.edge_weight = parts["weight"]
-    graph.label_names, graph.fingerprint = about["label_names"], about["fingerprint"]
+    graph.fingerprint, names = about["fingerprint"], about["label_names"]
+    if names is not None:
+        graph.label_names = names
     graph.folder, graph.memory, graph.report = str(folder), memory, report
     graph.maps = list(arrays.values())
     ids = folder / IDS

@@ -8,15 +8,20 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 from torch_geometric.utils import degree, remove_self_loops
+
+from costa.graphs.storage import StoredGraph
 
 BIN_STARTS = (0, 1, 2, 3, 4, 5, 7, 10, 15, 25, 50, 100, 200, 500, 1000)
 """The smallest degree of each bin: single degrees at first, then each bin is about twice as wide."""
 
 
-def degrees(edge_index: Tensor, num_nodes: int) -> Tensor:
+def degrees(graph: Data) -> Tensor:
     """The number of neighbours of each node, without itself."""
-    counted: Tensor = degree(remove_self_loops(edge_index)[0][1], num_nodes, dtype=torch.int64)
+    if isinstance(graph, StoredGraph):
+        return graph.crow.diff()
+    counted: Tensor = degree(remove_self_loops(graph.edge_index)[0][1], graph.num_nodes, dtype=torch.int64)
     return counted.cpu()
 
 

@@ -94,7 +94,7 @@ def distortion(
     for name in (name for name, wanted in chosen.items() if wanted):
         draw = encoder.draw(**VARIANTS[name].rates(edge_rate, mask_rate))
         biases[name] = measure(draw, encoder.h, draws, stream(seed, encoder.h.device))
-    return Distortion(degrees.degrees(graph.edge_index, graph.num_nodes), biases)
+    return Distortion(degrees.degrees(graph), biases)
 
 
 def untrained(graph: Data, device: torch.device) -> EncoderMethod:

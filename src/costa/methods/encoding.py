@@ -316,10 +316,10 @@ class EncoderMethod(Method):
         yield from parts if inputs.first is None else self.ranks.gather(parts, graph.num_nodes, ROWS)
 
     @torch.no_grad()
-    def trained_hidden(self, graph: Data) -> Tensor:
-        """H = f(X, A) of the graph without augmentation, with BatchNorm's running moments."""
+    def trained_hidden(self, graph: Data, rows: Tensor | None = None) -> Tensor:
+        """H = f(X, A) of the graph without augmentation, or these rows of it, with BatchNorm's running moments."""
         self.eval()
-        h = self.hidden(graph)
+        h = self.hidden(graph, rows)
         self.train()
         return h
 

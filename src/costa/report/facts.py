@@ -19,7 +19,7 @@ from costa import runs, settings, training
 from costa.augment.bounds import Guarantee, Statistics, draw_errors
 from costa.errors import InputError
 from costa.evaluate import health
-from costa.graphs.describe import describe
+from costa.graphs.describe import count_edges, describe
 from costa.graphs.partition import partition
 from costa.insight import bias, degrees
 from costa.insight.variants import subject
@@ -32,6 +32,7 @@ from costa.nn import Hops
 from costa.nn.spectrum import ROWS
 from costa.report.nodes import NodeMap, map_nodes
 from costa.runs.files import EMBEDDINGS
+from costa.runs.vectors import SEEN
 from costa.training.batches import Batches
 from costa.training.groups import Groups
 
@@ -143,19 +144,20 @@ def gather(folder: Path, data_dir: Path | None = None, announce: Callable[[str],
             f"{folder / EMBEDDINGS} has {len(z)} rows and {graph.name} has {graph.num_nodes} nodes: the graph has"
             " changed since the run; train again into another folder."
         )
-    healthy = health.status(z, graph.x) == "ok"
+    seen = z[:: -(-len(z) // SEEN)]
+    healthy = metrics.status != "diverged" and health.status(seen, graph.x) == "ok"
     if healthy:
         announce(f"Drawing the map of {graph.num_nodes:,} nodes …")
-    degree = degrees.degrees(graph.edge_index, graph.num_nodes)
+    degree = degrees.degrees(graph)
     nodes = map_nodes(z, graph) if healthy else None
     if healthy and issubclass(method, EncoderMethod):
         announce("Measuring what the sketch and the augmentation do to the vectors …")
     return Facts(
         config=config,
-        metrics=metrics if metrics.health else replace(metrics, health=health.measure(z)),
+        metrics=metrics if metrics.health else replace(metrics, health=health.measure(seen)),
         method=method,
         graph=describe(graph),
-        edges=int((graph.edge_index[0] <= graph.edge_index[1]).sum()),
+        edges=count_edges(graph),
         features=graph.num_features,
         shape=(z.shape[0], z.shape[1]),
         losses=read_losses(folder / training.LOG),
@@ -200,7 +202,7 @@ def sketched_rows(folder: Path, config: dict[str, Any], graph: Data, z: Tensor) 
         return z[Groups(partition(graph.edge_index, graph.num_nodes, train.parts), train.groups, seed=0).rows(0)]
     model = runs.load_model(folder, torch.device("cpu"))
     assert isinstance(model, EncoderMethod)
-    return model.trained_hidden(graph)[Batches(graph.num_nodes, train.batches(graph.num_nodes), seed=0).rows(0)]
+    return model.trained_hidden(graph, Batches(graph.num_nodes, train.batches(graph.num_nodes), seed=0).rows(0))
 
 
 def sketch_errors(config: dict[str, Any], z: Tensor) -> Sketched | None:

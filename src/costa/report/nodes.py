@@ -2,7 +2,8 @@
 
     agreement of node i = |{j a graph neighbour of i : yⱼ = yᵢ}| / |{j a graph neighbour of i : yⱼ is known}|
 
-for labels, and likewise for clusters. Nearest neighbours are those of the largest cosine among the nodes shown.
+for labels, and likewise for clusters, which are those of the nodes shown; a neighbour that is not shown is of the
+nearest one. Nearest neighbours are those of the largest cosine among the nodes shown.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from costa.insight.degrees import degrees
+from costa.graphs.storage import StoredGraph
 from costa.report.layout import Layout, lay_out, unit_rows
 from costa.report.packing import pack_edges, pack_points, pack_whole
 
@@ -26,6 +27,8 @@ MOST_EDGES = 500_000
 NEAREST = 6
 CLUSTERS = 8
 """Number of clusters for a graph without labels."""
+ROWS = 2**16
+"""Vectors that are read at a time, of a graph that is not all shown."""
 WIDE, REDUCED = 1024, 256
 """Vectors wider than ``WIDE`` are clustered and compared by their first ``REDUCED`` principal components."""
 TEXTS = ("node_ids", "node_notes")
@@ -103,34 +106,59 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
         seed: Random seed of the sample, the layout and the clusters.
         most: Largest number of nodes shown.
     """
+    from sklearn.cluster import KMeans
+    from sklearn.decomposition import PCA
+
     n = graph.num_nodes
     shown = np.arange(n)
     if n > most:
         shown = np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
-    unit = unit_rows(z.numpy())
-    reduced = unit.shape[1] > WIDE
-    if reduced:
-        from sklearn.decomposition import PCA
-
-        unit = PCA(min(REDUCED, *unit.shape), random_state=seed).fit_transform(unit)
-    edge_index = graph.edge_index.numpy()
-    edge_index = edge_index[:, edge_index[0] != edge_index[1]]
+    links = _links(graph, shown)
+    unit, reduced = unit_rows(z[shown].numpy()), z.shape[1] > WIDE
+    principal = PCA(min(REDUCED, *unit.shape), random_state=seed).fit(unit) if reduced else None
+    unit = unit if principal is None else principal.transform(unit)
     label, names = _labels(graph)
-    cluster = _clusters(unit, label, len(names) or CLUSTERS, seed)
-    among = _among(edge_index, shown, n)
+    clusters = KMeans(min(len(names) or CLUSTERS, len(unit)), n_init=10, random_state=seed).fit(unit)
+    number = _numbers(clusters.labels_, clusters.n_clusters, label[shown])
+    cluster = np.full(n, -1)
+    cluster[shown] = number[clusters.labels_]
+    beside = np.setdiff1d(links[1], shown)
+    for start in range(0, len(beside), ROWS):
+        some = beside[start : start + ROWS]
+        rows = unit_rows(z[some].numpy())
+        cluster[some] = number[clusters.predict(rows if principal is None else principal.transform(rows))]
+    among = _among(links, shown, n)
     ids, notes = ([str(text[node]) for node in shown] if (text := graph.get(key)) else None for key in TEXTS)
     return NodeMap(
         shown=shown,
-        layout=lay_out(unit[shown], seed=seed),
-        labels=_groups(label, names, edge_index, shown) if names else None,
-        clusters=_groups(cluster, _cluster_names(cluster, label, names), edge_index, shown),
-        degree=degrees(graph.edge_index, n).numpy()[shown],
-        nearest=_nearest(unit[shown]),
+        layout=lay_out(unit, seed=seed),
+        labels=_groups(label, names, links, shown) if names else None,
+        clusters=_groups(cluster, _cluster_names(cluster[shown], label[shown], names), links, shown),
+        degree=np.bincount(links[0], minlength=len(shown)),
+        nearest=_nearest(unit),
         edges=among if among.shape[1] <= 2 * MOST_EDGES else None,
         ids=ids,
         notes=notes,
         reduced=reduced,
     )
+
+
+def _links(graph: Data, shown: Integers) -> Integers:
+    """The edges of the nodes shown without self-loops, 2 × e: an index into ``shown``, and the neighbour."""
+    if isinstance(graph, StoredGraph):
+        of_stored: Integers = graph.links_of(torch.from_numpy(shown)).numpy()
+        return of_stored
+    source, target = graph.edge_index.numpy()
+    place = _places(shown, graph.num_nodes)[source]
+    of_shown = (place >= 0) & (source != target)
+    return np.stack([place[of_shown], target[of_shown]])
+
+
+def _places(shown: Integers, n: int) -> Integers:
+    """The index of each of n nodes in ``shown``; −1 for others."""
+    places = np.full(n, -1)
+    places[shown] = np.arange(len(shown))
+    return places
 
 
 def _labels(graph: Data) -> tuple[Integers, list[str]]:
@@ -145,20 +173,19 @@ def _labels(graph: Data) -> tuple[Integers, list[str]]:
     return np.where(label >= 0, np.searchsorted(classes, label), -1), names
 
 
-def _clusters(unit: NDArray[np.float32], label: Integers, count: int, seed: int) -> Integers:
-    """k-means as the probe does it; a cluster gets the number of the class it overlaps most, so that colours match."""
+def _numbers(cluster: Integers, count: int, label: Integers) -> Integers:
+    """New numbers for clusters: of the class that each overlaps most, so that colours match, else by size."""
     from scipy.optimize import linear_sum_assignment
-    from sklearn.cluster import KMeans
 
-    count = min(count, len(unit))
-    cluster = KMeans(count, n_init=10, random_state=seed).fit_predict(unit).astype(np.int64)
+    numbers = np.empty(count, dtype=np.int64)
     if (label < 0).all():
-        largest_first = np.argsort(-np.bincount(cluster, minlength=count), kind="stable")
-        return np.argsort(largest_first)[cluster]
-    overlap = np.zeros((count, int(label.max()) + 1), dtype=np.int64)
+        numbers[np.argsort(-np.bincount(cluster, minlength=count), kind="stable")] = np.arange(count)
+        return numbers
+    overlap = np.zeros((count, max(count, int(label.max()) + 1)), dtype=np.int64)
     np.add.at(overlap, (cluster[label >= 0], label[label >= 0]), 1)
     rows, columns = linear_sum_assignment(overlap, maximize=True)
-    return columns[np.argsort(rows)][cluster]
+    numbers[rows] = columns
+    return numbers
 
 
 def _cluster_names(cluster: Integers, label: Integers, names: list[str]) -> list[str]:
@@ -172,11 +199,11 @@ def _cluster_names(cluster: Integers, label: Integers, names: list[str]) -> list
     return titles
 
 
-def _groups(of: Integers, names: list[str], edge_index: Integers, shown: Integers) -> Groups:
-    source, target = edge_index
-    known = (of[source] >= 0) & (of[target] >= 0)
-    same = known & (of[source] == of[target])
-    counts = [np.bincount(source[mask], minlength=len(of))[shown] for mask in (same, known)]
+def _groups(of: Integers, names: list[str], links: Integers, shown: Integers) -> Groups:
+    source, target = of[shown][links[0]], of[links[1]]
+    known = (source >= 0) & (target >= 0)
+    same = known & (source == target)
+    counts = [np.bincount(links[0][mask], minlength=len(shown)) for mask in (same, known)]
     return Groups(of[shown], names, *counts)
 
 
@@ -189,9 +216,7 @@ def _nearest(unit: NDArray[np.float32]) -> Integers:
     return indices
 
 
-def _among(edge_index: Integers, shown: Integers, n: int) -> Integers:
+def _among(links: Integers, shown: Integers, n: int) -> Integers:
     """The edges between nodes shown, as indices into ``shown``."""
-    index = np.full(n, -1)
-    index[shown] = np.arange(len(shown))
-    inside = index[edge_index]
-    return inside[:, (inside >= 0).all(0)]
+    target = _places(shown, n)[links[1]]
+    return np.stack([links[0], target])[:, target >= 0]

@@ -22,7 +22,7 @@ from costa.runs.jobs import Job
 from costa.runs.metrics import Metrics, read_metrics, write_metrics
 from costa.runs.models import save_state
 from costa.runs.provenance import commit, peak_memory, reset_peak_memory, versions
-from costa.runs.vectors import load_embeddings, table_name, write_rows, write_vectors
+from costa.runs.vectors import table_name, write_rows, write_vectors
 
 
 def execute(
@@ -157,14 +157,14 @@ def write_run(
     """
     save_state(folder, method.state_dict())
     began = time.perf_counter()
-    write_rows(folder / EMBEDDINGS, method.embed_rows(job.graph))
-    embed_seconds, z = time.perf_counter() - began, load_embeddings(folder)
+    written = write_rows(folder / EMBEDDINGS, method.embed_rows(job.graph), job.graph.num_nodes)
+    embed_seconds = time.perf_counter() - began
     method.forget()  # what was prepared may be large, and nothing below needs it
     if isinstance(job.graph, StoredGraph):
         job.graph.drop_pages()
     if job.graph.get("node_ids") is not None:
         write_vectors(folder / table_name(), open_array(folder / EMBEDDINGS), job.graph.node_ids)
-    status = health.status(z, job.graph.x)
+    status = health.status(written.some, job.graph.x) if written.finite else "diverged"
     metrics = Metrics(
         method=job.method,
         dataset=job.graph.name,
@@ -179,7 +179,7 @@ def write_run(
         device=torch.cuda.get_device_name(job.device) if job.device.type == "cuda" else "cpu",
         commit=commit(),
         versions=versions(),
-        health=health.measure(z, job.device),
+        health=health.measure(written.some, job.device) if written.finite else None,
         watch=outcome.watched,
     )
     write_metrics(folder, metrics)

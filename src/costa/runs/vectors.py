@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from costa.graphs.storage import Growing, drop_pages, mapped, open_array
 from costa.runs.files import EMBEDDINGS
 from costa.writing import replacing
 
+SEEN = 2**16
+"""The most vectors by which the health of a run is judged."""
 ROWS = 2**16
 """Rows of a table that are written at a time, a row group of Parquet."""
 
@@ -39,13 +42,25 @@ def check_vector_path(path: Path) -> None:
         raise InputError(f"{path} cannot be written: it is a folder or its folder does not exist; choose another.")
 
 
-def write_rows(path: Path, parts: Iterable[torch.Tensor]) -> None:
-    """Write vectors as ``.npy`` as they come, some rows at a time."""
-    parts = iter(parts)
-    first = next(parts)
+@dataclass(frozen=True)
+class Written:
+    """What was seen of vectors as they were written: whether all are finite, and evenly spaced rows."""
+
+    finite: bool
+    some: torch.Tensor
+
+
+def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int) -> Written:
+    """Write n vectors as ``.npy`` as they come, some rows at a time; keep at most SEEN of them."""
+    parts, finite, some = iter(parts), True, list[torch.Tensor]()
+    first, step = next(parts), -(-n // SEEN)
     with replacing(path) as temporary, Growing(temporary, np.dtype(np.float32), first.shape[1]) as file:
         for part in itertools.chain([first], parts):
-            file.append(part.float().to_dense().cpu().numpy())
+            rows = part.float().to_dense().cpu()
+            some.append(rows[-file.rows % step :: step].clone())
+            finite = finite and bool(rows.isfinite().all())
+            file.append(rows.numpy())
+    return Written(finite, torch.cat(some))
 
 
 def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -> None:

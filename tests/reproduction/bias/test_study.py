@@ -70,7 +70,7 @@ def test_every_sketch_has_a_line(small):
 
 def test_a_summary_is_of_the_floorless_bias():
     graph = planted_partition(60, 3, 12, degree=4, seed=0)
-    degree = degrees.degrees(graph.edge_index, 60)
+    degree = degrees.degrees(graph)
     subject = Subject(lambda x, adjacency, mask: adjacency @ x, graph.x, graph.edge_index)
     bias = measure(subject.draw(edge_rate=0.3), subject.h, 30, torch.Generator().manual_seed(0))
     found = study.summary(bias, degree)
