@@ -89,6 +89,7 @@ def measure(folder: Path, memory: str, out: Path, *, table: bool, probe: bool) -
     if table:
         write_vectors(out / "embeddings.parquet", open_array(out / "embeddings.npy"), graph.node_ids)
         timed("parquet", began)
+    cache = Path(graph.folder)
     line = {
         "nodes": graph.num_nodes,
         "edges": graph.num_edges // 2,
@@ -98,6 +99,7 @@ def measure(folder: Path, memory: str, out: Path, *, table: bool, probe: bool) -
         "hops": [list(values.encoder.powers), values.encoder.steps],
         "epochs": outcome.epochs,
         "stages": stages,
+        "disk": {"graph": _bytes_in(cache), "vectors": _bytes_in(out, "embeddings.*")},
         "peak_anonymous_bytes": peaks.anonymous,
         "peak_resident_bytes": peaks.resident,
     }
@@ -106,6 +108,10 @@ def measure(folder: Path, memory: str, out: Path, *, table: bool, probe: bool) -
         labels = labels_of(graph, nodes)
         line["accuracy"] = linear_probe(rows_at([load_embeddings(out)], nodes), labels.y, repeats=3).accuracy.mean
     return line | {"commit": commit(), "versions": versions()}
+
+
+def _bytes_in(folder: Path, pattern: str = "*") -> int:
+    return sum(path.stat().st_size for path in folder.rglob(pattern) if path.is_file())
 
 
 def main() -> None:

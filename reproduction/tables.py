@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from costa.errors import InputError
-from costa.memory import size
 from costa.wording import signed
 from reproduction import store
 
@@ -204,34 +203,3 @@ TABLES = {
 def performance(results: Path, out: Path) -> list[Path]:
     """Fill the tables of ``performance.md``, next to the folder of figures."""
     return [write_page(out.parent / "performance.md", TABLES, results)]
-
-
-def scaling(results: Path, out: Path) -> list[Path]:
-    """Fill the table of ``scaling.md``, next to the folder of figures."""
-    return [write_page(out.parent / "scaling.md", {"scale": scale}, results)]
-
-
-def scale(results: Path) -> str:
-    """A row for each graph and limit of memory, the last time it was measured: seconds of each stage, and memory."""
-    path = results / "bench" / "scale-cpu.jsonl"
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    latest = {(line["nodes"], line["edges"], line["columns"], line["memory"]): line for line in lines}
-    stages = list(dict.fromkeys(stage for line in lines for stage in line["stages"]))
-    rows = []
-    for nodes, edges, columns, memory in sorted(latest):
-        line = latest[nodes, edges, columns, memory]
-        seconds = [f"{line['stages'][stage]:.0f}" if stage in line["stages"] else "–" for stage in stages]
-        total = f"{sum(line['stages'].values()):.0f}"
-        sizes = [size(line[f"peak_{kind}_bytes"]) for kind in ("anonymous", "resident")]
-        rows.append([f"{nodes:,}", f"{edges:,}", str(columns), size(memory), *seconds, total, *sizes])
-    header = [
-        "nodes",
-        "edges",
-        "columns",
-        "--memory",
-        *(f"{stage}, s" for stage in stages),
-        "in all",
-        "anonymous",
-        "resident",
-    ]
-    return markdown(header, rows) if rows else NOT_MEASURED

@@ -3,6 +3,7 @@
 import pytest
 
 from costa.evaluate import baselines
+from costa.graphs import load_graph
 from costa.graphs.synthetic import planted_partition
 from costa.nn import SparseMatrix
 
@@ -30,6 +31,15 @@ def test_once_for_a_graph_and_a_protocol(graph, empty_cache):
     baselines.baseline_scores(graph, "random-20-80", 3, announce=told.append)
     baselines.baseline_scores(other, "random-10-10-80", 3, announce=told.append)
     assert len(told) == 3
+
+
+def test_an_untrained_network_that_does_not_fit_is_left_out_until_it_does(empty_cache):
+    graph, told = load_graph("digits", memory="1GiB"), []
+    whole, graph.memory = graph.memory, 2**20
+    assert set(baselines.baseline_scores(graph, "random-20-80", 1, announce=told.append)) == {"raw", "diffused", "hops"}
+    graph.memory = whole
+    assert "untrained" in baselines.baseline_scores(graph, "random-20-80", 1, announce=told.append)
+    assert told[1].startswith("Evaluating the untrained network on digits")
 
 
 def test_a_damaged_cache_is_made_anew(graph, empty_cache):

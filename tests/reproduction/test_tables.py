@@ -129,22 +129,3 @@ def test_a_page_without_the_place_says_how_to_mark_it(tmp_path):
     page.write_text("nothing")
     with pytest.raises(InputError, match="put <!-- t --> and <!-- end of t --> on lines of their own"):
         tables.fill(page, "t", "| a |")
-
-
-def test_the_last_measurement_at_scale_is_shown(tmp_path):
-    def line(memory, seconds):
-        return json.dumps(
-            {
-                **{"nodes": 1_000_000, "edges": 2_000_000, "columns": 64, "memory": memory},
-                **{"stages": {"read": seconds, "train": 2.0}, "peak_anonymous_bytes": 2**30},
-                "peak_resident_bytes": 2**31,
-            }
-        )
-
-    (tmp_path / "bench").mkdir()
-    assert tables.scale(tmp_path) == tables.NOT_MEASURED
-    lines = [line(2**30, 5.0), line(2**31, 4.0), line(2**30, 7.0)]
-    (tmp_path / "bench" / "scale-cpu.jsonl").write_text("\n".join(lines) + "\n")
-    rows = tables.scale(tmp_path).splitlines()[2:]
-    assert rows[0] == "| 1,000,000 | 2,000,000 | 64 | 1.0 GiB | 7 | 2 | 9 | 1.0 GiB | 2.0 GiB |"
-    assert len(rows) == 2

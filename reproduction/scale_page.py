@@ -1,0 +1,128 @@
+"""The tables of ``docs/scaling.md``: what was measured by ``benchmarks/scale.py``, and what follows for larger graphs.
+
+A stage takes t = c·W seconds for W units of work, which are counted, not measured:
+
+    read, choose    m          edges, in files and out of them, times columns that do not depend on the graph
+    propagate       m·d·K      K products with Â of d columns
+    train           v·d·B      v rows that are visited, of B hops
+    embed           n·d·B
+    parquet         n          vectors of at most 512 columns
+
+c is that of the largest graph that was measured. The slope of a stage, log t against log n at the same columns, memory
+and edges for each node, says whether that can be relied on: it is 1 if c is the same for all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from costa.memory import size
+from costa.methods.costa import ROW_VISITS
+from costa.wording import duration
+from reproduction.tables import NOT_MEASURED, markdown, write_page
+
+Line = Mapping[str, Any]
+
+
+def _products(line: Line) -> int:
+    powers, steps = line["hops"]
+    return max(powers, default=0) + steps
+
+
+def _hops(line: Line) -> int:
+    powers, steps = line["hops"]
+    return len(powers) + (steps > 0)
+
+
+WORK: Mapping[str, Callable[[Line], float]] = {
+    "read": lambda line: line["edges"],
+    "choose": lambda line: line["edges"],
+    "propagate": lambda line: line["edges"] * line["columns"] * _products(line),
+    "train": lambda line: max(line["nodes"], ROW_VISITS) * line["columns"] * _hops(line),
+    "embed": lambda line: line["nodes"] * line["columns"] * _hops(line),
+    "parquet": lambda line: line["nodes"],
+}
+"""W of each stage."""
+LARGER = (10**8, 10**9)
+LEAST = 10**5
+"""Smaller graphs say little about larger ones: their arrays fit into a cache."""
+
+
+def write(results: Path, out: Path) -> list[Path]:
+    """Fill the tables of ``scaling.md``, next to the folder of figures."""
+    return [write_page(out.parent / "scaling.md", {"scale": scale, "slopes": slopes, "larger": larger}, results)]
+
+
+def measured(results: Path) -> list[Line]:
+    """The last measurement of each graph and limit of memory, the smallest graph first."""
+    path = results / "bench" / "scale-cpu.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    latest = {(line["nodes"], line["edges"], line["columns"], line["memory"]): line for line in lines}
+    return [latest[key] for key in sorted(latest)]
+
+
+def scale(results: Path) -> str:
+    """A row for each measurement: seconds of each stage, and memory."""
+    lines = measured(results)
+    rows = []
+    for line in lines:
+        shape = [f"{line['nodes']:,}", f"{line['edges']:,}", str(line["columns"]), size(line["memory"])]
+        seconds = [f"{line['stages'][stage]:.0f}" if stage in line["stages"] else "–" for stage in WORK]
+        sizes = [size(line[f"peak_{kind}_bytes"]) for kind in ("anonymous", "resident")]
+        rows.append([*shape, *seconds, f"{sum(line['stages'].values()):.0f}", *sizes])
+    header = ["nodes", "edges", "columns", "--memory", *(f"{stage}, s" for stage in WORK), "in all"]
+    return markdown([*header, "anonymous", "resident"], rows) if rows else NOT_MEASURED
+
+
+def slopes(results: Path) -> str:
+    """A row for each stage: the slope over graphs of one shape, and c and t/W of the smallest of them over it."""
+    lines = _one_shape(measured(results))
+    if len(lines) < 2:
+        return NOT_MEASURED
+    first, last = lines[0], lines[-1]
+    rows = []
+    for stage, work in WORK.items():
+        seconds = [line["stages"][stage] for line in lines]
+        slope = np.polyfit(np.log([line["nodes"] for line in lines]), np.log(seconds), 1)[0]
+        cost = [line["stages"][stage] / work(line) for line in (first, last)]
+        rows.append([stage, f"{slope:.2f}", f"{1e9 * cost[1]:.3g} ns", f"{cost[0] / cost[1]:.2f}"])
+    return markdown(["stage", "slope", "c", "t/W of the smallest graph, over c"], rows)
+
+
+def larger(results: Path) -> str:
+    """What the stages would take on larger graphs of the largest measured one's shape, on the same machine."""
+    lines = _one_shape(measured(results))
+    if not lines:
+        return NOT_MEASURED
+    known, rows = lines[-1], []
+    for nodes in LARGER:
+        line = dict(known) | {"nodes": nodes, "edges": round(known["edges"] * nodes / known["nodes"])}
+        seconds = {stage: known["stages"][stage] * work(line) / work(known) for stage, work in WORK.items()}
+        disk = [size(known["disk"][place] * nodes / known["nodes"]) for place in ("graph", "vectors")]
+        total = sum(seconds.values())
+        rows.append([f"10{_raised(round(math.log10(nodes)))}", *map(duration, [*seconds.values(), total]), *disk])
+    return markdown(["nodes", *WORK, "in all", "disk for the graph", "for the vectors"], rows)
+
+
+def _one_shape(lines: Sequence[Line]) -> list[Line]:
+    """Those measured with all stages, the columns and the edges for each node of the largest graph; one for each n."""
+    whole = [line for line in lines if line["nodes"] >= LEAST and set(WORK) <= set(line["stages"])]
+    if not whole:
+        return []
+    last = whole[-1]
+
+    def alike(line: Line) -> bool:
+        density = line["edges"] / line["nodes"] / (last["edges"] / last["nodes"])
+        return line["columns"] == last["columns"] and line["memory"] == last["memory"] and 0.8 < density < 1.25
+
+    return list({line["nodes"]: line for line in whole if alike(line)}.values())
+
+
+def _raised(number: int) -> str:
+    return str(number).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))

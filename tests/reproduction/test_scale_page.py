@@ -1,0 +1,62 @@
+import json
+
+import pytest
+
+from reproduction import scale_page
+from reproduction.tables import NOT_MEASURED
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store, and a function that adds a measurement to it."""
+    path = tmp_path / "bench" / "scale-cpu.jsonl"
+    path.parent.mkdir()
+
+    def add(nodes, scale=1.0, **changes):
+        line = {
+            **{"nodes": nodes, "edges": 10 * nodes, "columns": 64, "memory": 2**32, "hops": [[1, 4], 10]},
+            "stages": dict.fromkeys(scale_page.WORK, scale * nodes / 10**6),
+            **{"peak_anonymous_bytes": 2**30, "peak_resident_bytes": 2**31},
+            "disk": {"graph": 2**10 * nodes, "vectors": 2**12 * nodes},
+        }
+        with path.open("a") as file:
+            file.write(json.dumps(line | changes) + "\n")
+
+    return tmp_path, add
+
+
+def test_without_measurements_the_tables_say_so(tmp_path):
+    assert scale_page.scale(tmp_path) == scale_page.slopes(tmp_path) == scale_page.larger(tmp_path) == NOT_MEASURED
+
+
+def test_the_last_measurement_of_a_graph_is_shown(store):
+    results, add = store
+    add(10**6, 5.0)
+    add(10**6, 4.0, memory=2**31)
+    add(10**6, 7.0, stages={"read": 7.0, "train": 2.0})
+    rows = scale_page.scale(results).splitlines()[2:]
+    assert rows[1] == "| 1,000,000 | 10,000,000 | 64 | 4.0 GiB | 7 | – | – | 2 | – | – | 9 | 1.0 GiB | 2.0 GiB |"
+    assert len(rows) == 2
+
+
+def test_the_slope_of_a_stage_is_over_graphs_of_one_shape(store):
+    results, add = store
+    add(10**5)
+    add(10**6)
+    add(10**7, 2.0)
+    add(10**6, 9.0, columns=128)
+    add(10**6, 9.0, memory=2**30)
+    add(10**6, 9.0, edges=10**6)
+    slope, c, ratio = scale_page.slopes(results).splitlines()[2].split(" | ")[1:]
+    assert float(slope) == pytest.approx(1 + 0.301 / 2, abs=0.01)  # twice the seconds a node over two decades
+    assert c == "200 ns"
+    assert float(ratio.rstrip(" |")) == 0.5
+
+
+def test_a_larger_graph_takes_as_much_a_unit_of_work(store):
+    results, add = store
+    add(10**7)
+    row = scale_page.larger(results).splitlines()[2].strip("| ").split(" | ")
+    assert row[0] == "10⁸"
+    assert row[1:8] == ["2 min"] * 6 + ["10 min"]
+    assert row[8:] == ["95.4 GiB", "381.5 GiB"]
