@@ -1,10 +1,13 @@
 """Several real processes compute what one does: losses, gradients, weights, vectors and decisions."""
 
+import dataclasses
+
 import pytest
 import torch
 
 from costa import training
 from costa.errors import InputError
+from costa.graphs.ahead import ReadAhead
 from costa.nn.ranks import ALONE, Ranks
 from tests.training import processes
 from tests.training.processes import CASES, MORE, everything, small_graph, together
@@ -96,12 +99,13 @@ def test_a_process_keeps_its_rows_alone():
     inputs = whole.inputs(graph)
     rows = torch.tensor([50, 3, 20, 41, 7])
     for rank, held in enumerate(([1, 4], [2], [0, 3])):
-        part = inputs.part(Ranks(rank, 3).range(graph.num_nodes), on_disk=False)
+        part = inputs.part(Ranks(rank, 3).range(graph.num_nodes))
         assert part.held(rows).tolist() == held
         for mine, all_rows in zip(part.at(rows).blocks, inputs.blocks, strict=True):
             assert torch.equal(mine, all_rows[rows[held]])
         assert all(block.untyped_storage().nbytes() == block.nbytes for block in part.blocks)
-        mapped = inputs.part(Ranks(rank, 3).range(graph.num_nodes), on_disk=True)
+        on_disk = dataclasses.replace(inputs, ahead=ReadAhead([]))
+        mapped = on_disk.part(Ranks(rank, 3).range(graph.num_nodes))
         assert all(torch.equal(*pair) for pair in zip(mapped.blocks, part.blocks, strict=True))
         assert all(
             mine.data_ptr() >= all_rows.data_ptr() for mine, all_rows in zip(mapped.blocks, inputs.blocks, strict=True)

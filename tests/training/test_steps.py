@@ -1,10 +1,15 @@
 """Epochs: Adam's steps of the loss, and several seeds side by side train exactly as each would alone."""
 
+import itertools
+
 import pytest
 import torch
 
 from costa import settings, training
 from costa.errors import InputError
+from costa.graphs import ahead
+from costa.graphs.ahead import ReadAhead
+from costa.graphs.streaming import keep_on_disk
 from costa.graphs.synthetic import planted_partition
 from costa.nn import SparseMatrix
 
@@ -178,3 +183,96 @@ def test_the_global_generator_is_left_as_found(graph, build):
     values = {"augment.edge_rate": 0.2, "augment.mask_rate": 0.2, "sketch.noise_std": 0.1}
     steps_of([build(seed, **values) for seed in SEEDS], graph).run(5)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+# --- rows on disk ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_disk(graph, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    graph = graph.clone()
+    graph.name = "made"
+    return keep_on_disk(graph, 2**26)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The rows that are asked for, of a disk that every batch waits for."""
+    found, prefetch = [], ReadAhead.prefetch
+
+    def recording(self, rows):
+        found.append(rows)
+        prefetch(self, rows)
+
+    monkeypatch.setattr(ReadAhead, "prefetch", recording)
+    monkeypatch.setattr(ahead, "page_faults", itertools.count(step=1000).__next__)
+    return found
+
+
+HOPS = {"encoder.kind": "hops", "encoder.norm": "batch", "augment.mask_rate": 0.3, "encoder.columns": 5}
+
+
+def test_each_seed_asks_for_the_rows_of_its_next_step_in_the_next_epoch_too(on_disk, build, asked):
+    steps = steps_of([build(seed, **HOPS) for seed in SEEDS], on_disk)
+    assert steps.per_epoch == 3
+    steps.run(7)
+    expected = [batches.rows(step + 1) for step in range(7) for batches in steps._batches]
+    # the first seed's first step has yet to find out that it waits
+    assert len(asked) == len(expected) - 1
+    assert all(torch.equal(*pair) for pair in zip(asked, expected[1:], strict=True))
+
+
+def test_rows_that_are_asked_for_change_no_bit(on_disk, build, asked, monkeypatch):
+    waiting = [build(seed, **HOPS) for seed in SEEDS]
+    losses = steps_of(waiting, on_disk).run(7)
+    count = len(asked)
+    monkeypatch.setattr(ahead, "page_faults", lambda: 0)
+    plain = [build(seed, **HOPS) for seed in SEEDS]
+    assert torch.equal(steps_of(plain, on_disk).run(7), losses)
+    assert len(asked) == count > 0
+    for ours, theirs in zip(waiting, plain, strict=True):
+        assert all(torch.equal(tensor, theirs.state_dict()[key]) for key, tensor in ours.state_dict().items())
+
+
+def test_a_resumed_training_asks_for_rows_too_and_has_the_same_bits(on_disk, build, asked, after, tmp_path):
+    train = settings.Train(epochs=4, batch=20)
+    straight, stopped, resumed = (build(0, **HOPS) for _ in range(3))
+    training.train(straight, on_disk, train)
+    assert training.train(stopped, on_disk, train, folder=tmp_path, should_stop=after(4)).status == "interrupted"
+    asked.clear()
+    assert training.train(resumed, on_disk, train, folder=tmp_path, resume=True).epochs == 4
+    assert len(asked) > 0
+    assert torch.equal(resumed.embed(on_disk), straight.embed(on_disk))
+
+
+def test_a_process_asks_for_the_rows_that_it_holds(on_disk, build, asked):
+    (method,) = prepared([build(**HOPS)], on_disk)
+    part = method.inputs(on_disk).part(range(10, 20))
+    part.at(torch.tensor([11, 3]))
+    part.prefetch(lambda: torch.tensor([40, 19, 3, 10, 20]))
+    assert [rows.tolist() for rows in asked] == [[19, 10]]
+
+
+def test_rows_in_memory_are_not_even_drawn_ahead(graph, on_disk, build, monkeypatch):
+    def fail():
+        raise AssertionError
+
+    monkeypatch.setattr(ahead, "page_faults", lambda: 0)
+    for where, values in ((graph, HOPS), (graph, {}), (on_disk, HOPS)):
+        (method,) = prepared([build(**values)], where)
+        if values:
+            method.loss(where, torch.arange(20))
+        method.prefetch(fail)
+
+
+def test_an_error_of_the_disk_ends_the_step(on_disk, build, asked, monkeypatch):
+    steps = steps_of([build(**HOPS)], on_disk)
+    steps.run(1)
+
+    def broken(self, rows):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(ReadAhead, "prefetch", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        steps.run(1)

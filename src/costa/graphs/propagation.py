@@ -18,14 +18,16 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from costa.graphs.storage import Growing, StoredGraph, mapped, open_array
+from costa.graphs.storage import Growing, StoredGraph, open_array
 from costa.nn import FeatureScaling, Preparation
 from costa.nn.held_out import ITERATIONS, columns_of
 from costa.nn.reduction import right_singular_vectors
@@ -188,7 +190,7 @@ class HopFiles:
 
 def stored_hops(
     graph: StoredGraph, preparation: Preparation, powers: Sequence[int], steps: int, teleport: float
-) -> tuple[Tensor, ...]:
+) -> tuple[NDArray[Any], ...]:
     """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder."""
     files = HopFiles.of(graph, preparation, steps, teleport)
     wanted = [*powers, *([PAGERANK] if steps else [])]
@@ -199,7 +201,7 @@ def stored_hops(
         missing = [key for key in wanted if files.lacks(key)]
         if missing:
             _write_hops(graph, preparation.out_features, files, missing)
-    return tuple(mapped(open_array(files.path(key))) for key in wanted)
+    return tuple(open_array(files.path(key)) for key in wanted)
 
 
 def _write_x(graph: StoredGraph, preparation: Preparation, path: Path) -> None:

@@ -125,6 +125,9 @@ class GradientMethod(Method):
         """Whether :meth:`loss` takes the rows of a batch: ``loss(graph, rows)``."""
         return False
 
+    def prefetch(self, rows: Callable[[], Tensor]) -> None:
+        """Let what :meth:`loss` reads of the next step's rows be read from a disk while this step computes."""
+
     def settle(self, graph: Data) -> None:
         """Compute what belongs to the trained weights, from the whole graph; called when training ends."""
 

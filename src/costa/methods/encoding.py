@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -21,8 +23,9 @@ from costa.augment.topology import (
     weigh,
 )
 from costa.errors import InputError
+from costa.graphs.ahead import ReadAhead
 from costa.graphs.propagation import fitted_rows, stored_hops
-from costa.graphs.storage import StoredGraph
+from costa.graphs.storage import StoredGraph, mapped
 from costa.methods.base import GradientMethod, Method
 from costa.methods.building import Encoder
 from costa.methods.reach import choose_hops
@@ -99,12 +102,13 @@ class Inputs:
 class HopInputs:
     """A graph as :class:`costa.nn.Hops` reads it: the hops of X, computed once; the edges are not needed again.
 
-    The hops of a graph on disk stay there (:mod:`costa.graphs.propagation`). ``first`` is the number of the first row
-    that is held; None if all are.
+    The hops of a graph on disk stay there (:mod:`costa.graphs.propagation`), and ``ahead`` has their files. ``first``
+    is the number of the first row that is held; None if all are.
     """
 
     blocks: tuple[Tensor, ...]
     first: int | None = None
+    ahead: ReadAhead | None = None
 
     @classmethod
     def of(cls, graph: Data, x: Features, encoder: Hops) -> HopInputs:
@@ -115,16 +119,30 @@ class HopInputs:
         adjacency = Adjacency(graph.edge_index.to(x.device), graph.num_nodes, weight).normalized()
         return cls(tuple(propagate(x, adjacency, encoder.powers, encoder.steps, encoder.teleport)))
 
-    def part(self, rows: range, *, on_disk: bool) -> HopInputs:
+    @classmethod
+    def on_disk(cls, hops: Sequence[NDArray[Any]]) -> HopInputs:
+        """Hops that are mapped from files."""
+        return cls(tuple(map(mapped, hops)), ahead=ReadAhead(hops))
+
+    def part(self, rows: range) -> HopInputs:
         """A range of rows, in memory of its own unless they are on disk."""
         parts = tuple(block[rows.start : rows.stop] for block in self.blocks)
-        return HopInputs(parts if on_disk else tuple(part.clone() for part in parts), rows.start)
+        parts = tuple(part.clone() for part in parts) if self.ahead is None else parts
+        return replace(self, blocks=parts, first=rows.start)
 
     def at(self, rows: Tensor) -> HopInputs:
         """These rows of every block, or those of them that are held, on the device of ``rows``."""
         if self.first is not None:
             rows = rows[self.held(rows)] - self.first
-        return HopInputs(tuple(block[rows.to(block.device)].to(rows.device) for block in self.blocks), self.first)
+        with contextlib.nullcontext() if self.ahead is None else self.ahead.reading(rows):
+            parts = tuple(block[rows.to(block.device)].to(rows.device) for block in self.blocks)
+        return HopInputs(parts, self.first)
+
+    def prefetch(self, rows: Callable[[], Tensor]) -> None:
+        """Let rows be read that :meth:`at` will be called with, if they are on a disk that has to be waited for."""
+        if self.ahead is not None and self.ahead.waits:
+            each = rows()
+            self.ahead.prefetch(each if self.first is None else each[self.held(each)])
 
     def held(self, rows: Tensor | None) -> Tensor:
         """The places, among these rows or all, of those that are held."""
@@ -262,8 +280,7 @@ class EncoderMethod(Method):
                 self.encoder.fit(inputs.blocks)
                 self.ranks.share(self)
                 if self.ranks.size > 1:
-                    rows = self.ranks.range(graph.num_nodes)
-                    inputs = inputs.part(rows, on_disk=isinstance(graph, StoredGraph))
+                    inputs = inputs.part(self.ranks.range(graph.num_nodes))
         self._prepared = graph, inputs
 
     def join(self, ranks: Ranks) -> None:
@@ -283,13 +300,18 @@ class EncoderMethod(Method):
         inputs = prepared[1] if prepared is not None and prepared[0] is graph else self._read(graph)
         return inputs if rows is None else inputs.at(rows)
 
+    def prefetch(self, rows: Callable[[], Tensor]) -> None:
+        """Let rows of the prepared hops be read while something else is computed, if they are on a disk."""
+        if self._prepared is not None and isinstance(inputs := self._prepared[1], HopInputs):
+            inputs.prefetch(rows)
+
     def _read(self, graph: Data) -> AnyInputs:
         if not isinstance(encoder := self.encoder, Hops):
             return Inputs.of(graph, self.features(graph), alone=encoder.alone)
         if isinstance(graph, StoredGraph):
             with self.ranks.first_before_others():
                 hops = stored_hops(graph, self.preparation, encoder.powers, encoder.steps, encoder.teleport)
-            return HopInputs(hops)
+            return HopInputs.on_disk(hops)
         return HopInputs.of(graph, self.features(graph), encoder)
 
     def features(self, graph: Data) -> Features:

@@ -82,7 +82,9 @@ class Steps:
         method = self.methods[seed]
         if self.per_epoch == 1:
             return method.loss(self._graph)
-        rows = self._batches[seed].rows(self.done + int(self._place))
+        batches, step = self._batches[seed], self.done + int(self._place)
+        rows = batches.rows(step)
+        method.prefetch(lambda: batches.rows(step + 1))
         return method.loss(self._graph, rows.to(self.device))  # type: ignore[call-arg]  # a method of batches takes them
 
     def _step(self, seed: int) -> None:
