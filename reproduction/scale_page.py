@@ -112,7 +112,7 @@ def larger(results: Path) -> str:
 
 def _one_shape(lines: Sequence[Line]) -> list[Line]:
     """Those measured with all stages, the columns and the edges for each node of the largest graph; one for each n."""
-    whole = [line for line in lines if line["nodes"] >= LEAST and set(WORK) <= set(line["stages"])]
+    whole = [line for line in lines if line["nodes"] >= LEAST and set(WORK) <= set(line["stages"]) and "disk" in line]
     if not whole:
         return []
     last = whole[-1]
