@@ -35,7 +35,9 @@ STORE = Path("results/experiments/choice")
 CPU = torch.device("cpu")
 
 
-def measure(name: str, candidates: Sequence[Candidate] = PORTFOLIO, store: Path = STORE) -> None:
+def measure(
+    name: str, candidates: Sequence[Candidate] = PORTFOLIO, store: Path = STORE, device: torch.device = CPU
+) -> None:
     """Train, validate and test the candidates that the store lacks."""
     store.mkdir(parents=True, exist_ok=True)
     path = store / f"{name}.jsonl"
@@ -50,14 +52,14 @@ def measure(name: str, candidates: Sequence[Candidate] = PORTFOLIO, store: Path 
             continue
         began = time.perf_counter()
         values = candidate.resolve(graph).values
-        method, outcome, z = training.train_and_embed(get_method(candidate.method), values, graph, device=CPU)
+        method, outcome, z = training.train_and_embed(get_method(candidate.method), values, graph, device=device)
         status = ending(method, outcome, z, graph)
         line: dict[str, Any] = {"graph": name, "candidate": candidate.name, "status": status, "by": by}
         if status == "ok":
-            line["validation"] = validate(z, y, by).per_split
+            line["validation"] = validate(z, y, by, device).per_split
             line["seconds"] = round(time.perf_counter() - began, 2)
-            line["test"] = linear_probe(z, graph.y, STRICT, repeats=SPLITS).accuracy.per_split
-        line |= {"device": "cpu", "commit": commit(), "versions": versions()}
+            line["test"] = linear_probe(z, graph.y, STRICT, repeats=SPLITS, device=device).accuracy.per_split
+        line |= {"device": device.type, "commit": commit(), "versions": versions()}
         with path.open("a") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -93,8 +95,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", nargs="*", default=[*BENCHMARKS, *REAL, *MADE])
     options = parser.parse_args()
+    device = training.resolve_device("auto")
     for name in options.graphs:
-        measure(name)
+        measure(name, device=device)
 
 
 if __name__ == "__main__":
