@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -27,7 +30,8 @@ from costa.evaluate.protocols import splits
 from costa.evaluate.scores import Score
 from costa.methods import get_method
 from costa.runs.provenance import commit, versions
-from costa.tuning.portfolio import DEFAULT, PORTFOLIO, STRICT, Candidate, chosen_by, is_clearly_above, validate
+from costa.tuning import portfolio
+from costa.tuning.portfolio import DEFAULT, PORTFOLIO, STRICT, Candidate, chosen_by, validate
 from reproduction.defaults import BENCHMARKS, MADE, REAL, SPLITS, difference, ending, graph_called, verdict
 from reproduction.tables import markdown
 
@@ -70,24 +74,64 @@ def read(name: str, store: Path = STORE) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def table(store: Path = STORE) -> str:
-    """A row per graph: the chosen candidate, the best one, and the first less the second, split by split."""
-    titles = {candidate.name: candidate.title for candidate in PORTFOLIO}
-    rows = []
+RULES = {
+    0.0: "the highest mean",
+    0.5: "the default, unless another is above it by half a standard error",
+    1.0: "the default, unless another is above it by a standard error (what `--choose` does)",
+    2.0: "the default, unless another is above it by two standard errors",
+    math.inf: "always the default",
+}
+"""The margins by which another candidate must be above the default, and what the rule is then called."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a rule chooses on a graph, the candidate that tests best, and the first less the second, in points."""
+
+    graph: str
+    kept: str
+    best: str
+    mean: float
+    error: float
+    scores: Mapping[str, float]
+
+
+def chosen(margin: float, store: Path = STORE) -> Iterator[Chosen]:
+    """What is chosen on each graph if another candidate must be above the default by so many standard errors."""
     for name in (*BENCHMARKS, *REAL, *MADE):
         lines = {line["candidate"]: line for line in read(name, store) if line["status"] == "ok"}
         if not lines:
             continue
         scores = {key: Score.of(line["validation"], line["by"]) for key, line in lines.items()}
-        highest = max(scores, key=lambda key: scores[key].mean)
-        by = lines[highest]["by"]
-        default = scores.get(DEFAULT)
-        kept = highest if default is None or is_clearly_above(scores[highest], default, by) else DEFAULT
-        best = max(lines, key=lambda key: float(np.mean(lines[key]["test"])))
-        mean, error = difference(100 * np.array(lines[kept]["test"]), 100 * np.array(lines[best]["test"]))
-        shown = [f"{titles[key]}: {100 * np.mean(lines[key]['test']):.1f}" for key in (kept, best)]
-        rows.append([name, *shown, f"{mean:+.1f} ± {error:.1f}", verdict(mean, error)])
+        kept = max(scores, key=lambda key: scores[key].mean)
+        if DEFAULT in scores:
+            apart, error = portfolio.difference(scores[kept], scores[DEFAULT], lines[kept]["by"])
+            kept = kept if apart > margin * error else DEFAULT
+        tests = {key: 100 * np.array(line["test"]) for key, line in lines.items()}
+        best = max(tests, key=lambda key: float(tests[key].mean()))
+        means = {key: float(test.mean()) for key, test in tests.items()}
+        yield Chosen(name, kept, best, *difference(tests[kept], tests[best]), means)
+
+
+def table(store: Path = STORE) -> str:
+    """A row per graph: the chosen candidate, the best one, and the first less the second, split by split."""
+    titles = {candidate.name: candidate.title for candidate in PORTFOLIO}
+    rows = []
+    for row in chosen(1, store):
+        shown = [f"{titles[key]}: {row.scores[key]:.1f}" for key in (row.kept, row.best)]
+        rows.append([row.graph, *shown, f"{row.mean:+.1f} ± {row.error:.1f}", verdict(row.mean, row.error)])
     return markdown(["graph", "chosen", "best of all", "chosen less best", ""], rows)
+
+
+def rules(store: Path = STORE) -> str:
+    """A row per rule: how far what it chooses is from the best, on average and at worst, and how often it is below."""
+    rows = []
+    for margin, rule in RULES.items():
+        found = list(chosen(margin, store))
+        below = sum(verdict(row.mean, row.error) == "below" for row in found)
+        means = [row.mean for row in found]
+        rows.append([rule, f"{fmean(means):+.2f}", f"{min(means):+.1f}", f"{below} of {len(found)}"])
+    return markdown(["what is kept", "less the best, on average", "at worst", "below the best on"], rows)
 
 
 def main() -> None:

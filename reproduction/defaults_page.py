@@ -228,6 +228,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "defaults-ratios": ratios,
     "defaults-commands": commands,
     "defaults-choice": choice.table,
+    "defaults-rules": choice.rules,
 }
 
 
