@@ -6,37 +6,32 @@ Columns of X do not mix, so they are propagated a few at a time: so many that fo
 Â only the neighbours of some rows are read at once; D̂^-½ scales the rows of H before and after, so that its values are
 never written out: Â H = D̂^-½ (A (D̂^-½ H) + D̂^-½ H).
 
-The hops are written beside the graph as mapped arrays, under a name made from how X was prepared, and are used again.
-Columns that are done are noted, so that after a kill the others follow.
+The hops are written beside the graph (:mod:`costa.graphs.hop_files`), under a name made from how X was prepared, and
+are used again. Columns that are done are noted, so that after a kill the others follow.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, open_hop, write_columns
 from costa.graphs.storage import Growing, StoredGraph, open_array
 from costa.nn import FeatureScaling, Preparation
-from costa.nn.held_out import ITERATIONS, columns_of
+from costa.nn.held_out import ITERATIONS, PAGERANK, columns_of
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import Features, is_csr
 from costa.wording import counted
 from costa.writing import locked, replacing
 
-PAGERANK = -1
-"""Stands for PageRank among the powers."""
 EDGES = 2**22
 """Edges that are multiplied at a time."""
 ENTRIES = 2**24
@@ -154,45 +149,19 @@ def row_chunks(graph: StoredGraph) -> Iterator[tuple[int, Tensor]]:
         yield start, graph.rows_of_x(start, min(graph.num_nodes, start + step))
 
 
-@dataclass(frozen=True)
-class HopFiles:
-    """The files of a prepared X's hops, in a folder named after how it was prepared.
-
-    Attributes:
-        folder: The folder.
-        steps: K of PageRank.
-        teleport: α of PageRank.
-    """
-
-    folder: Path
-    steps: int
-    teleport: float
-
-    @classmethod
-    def of(cls, graph: StoredGraph, preparation: Preparation, steps: int, teleport: float) -> HopFiles:
-        """Those of a graph, beside it."""
-        digest = hashlib.blake2b(preparation.scaling.kind.encode(), digest_size=12)
-        for module in preparation:
-            for name, value in module.state_dict().items():
-                digest.update(name.encode() + value.cpu().numpy().tobytes())
-        folder = Path(graph.folder) / "hops" / digest.hexdigest()
-        folder.mkdir(parents=True, exist_ok=True)
-        return cls(folder, steps, teleport)
-
-    def path(self, key: int) -> Path:
-        """The file of a power of Â, or of PageRank."""
-        return self.folder / (f"pagerank-{self.steps}-{self.teleport}.npy" if key == PAGERANK else f"{key}.npy")
-
-    def lacks(self, key: int) -> bool:
-        """Whether it has yet to be written."""
-        return not self.path(key).exists()
-
-
 def stored_hops(
-    graph: StoredGraph, preparation: Preparation, powers: Sequence[int], steps: int, teleport: float
-) -> tuple[NDArray[Any], ...]:
-    """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder."""
-    files = HopFiles.of(graph, preparation, steps, teleport)
+    graph: StoredGraph,
+    preparation: Preparation,
+    powers: Sequence[int],
+    steps: int,
+    teleport: float,
+    kind: str = "float32",
+) -> tuple[StoredHop, ...]:
+    """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder.
+
+    ``kind`` is the type of their files; X itself is float32 in any case.
+    """
+    files = HopFiles.of(graph.folder, preparation, steps, teleport, kind)
     wanted = [*powers, *([PAGERANK] if steps else [])]
     with locked(files.folder):
         if any(map(files.lacks, wanted)) and files.lacks(0):
@@ -201,7 +170,7 @@ def stored_hops(
         missing = [key for key in wanted if files.lacks(key)]
         if missing:
             _write_hops(graph, preparation.out_features, files, missing)
-    return tuple(open_array(files.path(key)) for key in wanted)
+    return tuple(open_hop(files.path(key)) for key in wanted)
 
 
 def _write_x(graph: StoredGraph, preparation: Preparation, path: Path) -> None:
@@ -214,16 +183,16 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
     """Write these hops; columns that an earlier try has finished are not computed again."""
     n = graph.num_nodes
     at_once = min(width, columns_at_once(n, graph.memory))
-    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}.json"
+    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}-{files.kind}.json"
     partial = {key: files.path(key).with_suffix(f".{at_once}.partial") for key in missing}
     done = 0
     if note.exists() and all(path.exists() for path in partial.values()):
         done = int(json.loads(note.read_text()))
     else:
         for path in partial.values():
-            np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, width))
+            create_hop(path, n, width, files.kind)
 
-    # a file is mapped only while it is read or written: pages that were touched count as memory of the process
+    # X is mapped only while it is read: pages that were touched count as memory of the process
     def columns(start: int, stop: int) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(open_array(files.path(0))[:, done + start : done + stop]))
 
@@ -236,9 +205,7 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
         DiskAdjacency(graph), left, columns, powers, steps, files.teleport, at_once
     ):
         end = done + start + hop.shape[1]
-        file = np.lib.format.open_memmap(partial[key], mode="r+")
-        file[:, done + start : end] = hop.numpy()
-        del file
+        write_columns(partial[key], done + start, hop)
         if key == last:
             with replacing(note) as temporary:
                 temporary.write_text(json.dumps(end))
