@@ -25,7 +25,8 @@ from torch_geometric.data import Data
 
 from costa import settings, training
 from costa.graphs.ahead import ReadAhead
-from costa.graphs.storage import Growing, open_array
+from costa.graphs.hop_files import StoredHop
+from costa.graphs.storage import Growing, mapped, open_array
 from costa.methods import get_method
 from costa.methods.encoding import HopInputs
 
@@ -68,7 +69,7 @@ def measure(arrays: list[np.memmap], files: list[int]) -> None:
     graph = Data(x=torch.zeros(1, columns).expand(n, columns))
     built = training.build(method, merged, graph, 0, torch.device("cpu"))
     ahead = Switched(arrays)
-    inputs = dataclasses.replace(HopInputs.on_disk(arrays), ahead=ahead)
+    inputs = dataclasses.replace(HopInputs.on_disk([StoredHop(array, mapped(array)) for array in arrays]), ahead=ahead)
     built._prepared = graph, inputs
     steps = training.Steps([built], graph, merged.train)
     for _ in range(ROUNDS):

@@ -1,5 +1,7 @@
 """The tables of ``docs/scaling.md``: what was measured by ``benchmarks/scale.py``, and what follows for larger graphs.
 
+What float16 costs is from ``benchmarks/half.py``.
+
 A stage takes t = c·W seconds for W units of work, which are counted, not measured:
 
     read, choose    m          edges, in files and out of them, times columns that do not depend on the graph
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,13 +59,13 @@ LEAST = 10**5
 
 def write(results: Path, out: Path) -> list[Path]:
     """Fill the tables of ``scaling.md``, next to the folder of figures."""
-    return [write_page(out.parent / "scaling.md", {"scale": scale, "slopes": slopes, "larger": larger}, results)]
+    tables = {"scale": scale, "slopes": slopes, "larger": larger, "half": half}
+    return [write_page(out.parent / "scaling.md", tables, results)]
 
 
 def measured(results: Path) -> list[Line]:
     """The last measurement of each graph and limit of memory, the smallest graph first."""
-    path = results / "bench" / "scale-cpu.jsonl"
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    lines = _lines(results, "scale-cpu")
     latest = {(line["nodes"], line["edges"], line["columns"], line["memory"]): line for line in lines}
     return [latest[key] for key in sorted(latest)]
 
@@ -108,6 +111,42 @@ def larger(results: Path) -> str:
         total = sum(seconds.values())
         rows.append([f"10{_raised(round(math.log10(nodes)))}", *map(duration, [*seconds.values(), total]), *disk])
     return markdown(["nodes", *WORK, "in all", "disk for the graph", "for the vectors"], rows)
+
+
+def half(results: Path) -> str:
+    """What float16 costs in all, in a sentence, and a row for each graph; accuracies in points, over the seeds."""
+    lines = list({(line["graph"], line["views"]): line for line in _lines(results, "half-cpu")}.values())
+    if not lines:
+        return NOT_MEASURED
+    rows, every = [], dict[str, list[float]]()
+    for line in lines:
+        powers, steps = line["hops"]
+        hops = ", ".join([*map(str, powers), *(["PageRank"] if steps else [])])
+        row = [line["graph"], f"{line['nodes']:,}", str(line["views"]), hops]
+        for labels, full in line["accuracy"]["float32"].items():
+            pairs = zip(line["accuracy"]["float16"][labels], full, strict=True)
+            changes = [100 * (statistics.fmean(new) - statistics.fmean(old)) for new, old in pairs]
+            every.setdefault(labels, []).extend(changes)
+            row += [f"{100 * statistics.fmean(map(statistics.fmean, full)):.2f}", _mean(changes)]
+        rows.append([*row, *(size(line["disk"][kind]) for kind in ("x", "float32", "float16"))])
+    changed = " and ".join(f"{_mean(changes)} points with {labels} of the labels" for labels, changes in every.items())
+    kinds = [sum(line["disk"][kind] for line in lines) for kind in ("float16", "float32")]
+    said = (
+        f"Accuracy changes by {changed} (mean ± standard error), and the hops but X take {kinds[0] / kinds[1]:.0%} of"
+    )
+    header = [part for labels in every for part in (f"float32, {labels}", f"float16 − float32, {labels}")]
+    columns = ["graph", "nodes", "views", "hops", *header, "X", "hops, float32", "hops, float16"]
+    return f"{said} the space.\n\n{markdown(columns, rows)}"
+
+
+def _mean(changes: Sequence[float]) -> str:
+    error = statistics.stdev(changes) / math.sqrt(len(changes))
+    return f"{statistics.fmean(changes):+.2f} ± {error:.2f}".replace("-", "−")
+
+
+def _lines(results: Path, name: str) -> list[Line]:
+    path = results / "bench" / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def _one_shape(lines: Sequence[Line]) -> list[Line]:

@@ -8,7 +8,6 @@ import torch
 
 from costa.graphs import load_graph, propagation
 from costa.graphs.propagation import DiskAdjacency, OnDisk, fitted_rows, stored_hops
-from costa.graphs.storage import mapped
 from costa.graphs.streaming import keep_on_disk
 from costa.graphs.synthetic import planted_partition
 from costa.nn import Adjacency, FeatureReduction, FeatureScaling, Preparation
@@ -50,6 +49,10 @@ def in_memory(graph, preparation, powers, steps):
     return propagate(x, adjacency, powers, steps, 0.1)
 
 
+def blocks(hops):
+    return [hop.block[:] for hop in hops]
+
+
 @pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"sparse": True}, {"isolated": True}])
 @pytest.mark.parametrize(("scaling", "rank"), [("none", 0), ("standard", 0), ("rows", 5)])
 @pytest.mark.parametrize("at_once", [1, 5, 100])
@@ -60,24 +63,38 @@ def test_hops_are_those_in_memory(kind, scaling, rank, at_once, monkeypatch):
     graph = made(**kind)
     preparation = prepared(graph, scaling, rank)
     hops = stored_hops(keep_on_disk(graph, MEMORY), preparation, (4, 0, 1), 10, 0.1)
-    for ours, theirs in zip(map(mapped, hops), in_memory(graph, preparation, (4, 0, 1), 10), strict=True):
+    for ours, theirs in zip(blocks(hops), in_memory(graph, preparation, (4, 0, 1), 10), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_hops_that_are_there_are_not_computed_again(monkeypatch):
     graph, preparation = keep_on_disk(made(), MEMORY), prepared(made())
-    first = stored_hops(graph, preparation, (1, 4), 10, 0.1)
+    first = blocks(stored_hops(graph, preparation, (1, 4), 10, 0.1))
     monkeypatch.setattr(propagation, "DiskAdjacency", None)
-    again = stored_hops(graph, preparation, (4,), 10, 0.1)
-    assert np.array_equal(stored_hops(graph, preparation, (1,), 0, 0.1)[0], first[0])
-    assert np.array_equal(first[1], again[0])
-    assert np.array_equal(first[2], again[1])
+    again = blocks(stored_hops(graph, preparation, (4,), 10, 0.1))
+    assert torch.equal(blocks(stored_hops(graph, preparation, (1,), 0, 0.1))[0], first[0])
+    assert torch.equal(first[1], again[0])
+    assert torch.equal(first[2], again[1])
+
+
+def test_hops_of_both_types_lie_side_by_side(monkeypatch):
+    monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: 5)
+    graph, preparation = keep_on_disk(made(), MEMORY), prepared(made())
+    halves = blocks(stored_hops(graph, preparation, (0, 4), 10, 0.1, "float16"))
+    full = blocks(stored_hops(graph, preparation, (0, 4), 10, 0.1))
+    assert torch.equal(halves[0], full[0])  # X, from which the others are computed
+    for ours, theirs in zip(halves[1:], full[1:], strict=True):
+        assert not torch.equal(ours, theirs)
+        assert ((ours - theirs).abs() <= theirs.abs() / 2048).all()
+    assert {path.name for path in Path(graph.folder).glob("hops/*/*")} == {
+        *("0.npy", "4.npy", "4-float16.npy", "pagerank-10-0.1.npy", "pagerank-10-0.1-float16.npy")
+    }
 
 
 @pytest.mark.parametrize(
     ("powers", "steps", "killed", "again"),
     # products of 5 columns: in the second block; in the first, between the two powers; in the last
-    [((1, 4), 10, 20, 14 * [5] + 14 * [2]), ((4, 1), 0, 3, 8 * [5] + 4 * [2]), ((4, 1), 0, 10, 4 * [2])],
+    [((1, 4), 10, 15, 10 * [5] + 10 * [2]), ((4, 1), 0, 3, 8 * [5] + 4 * [2]), ((4, 1), 0, 10, 4 * [2])],
 )
 def test_after_a_kill_the_other_columns_follow(powers, steps, killed, again, monkeypatch):
     monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: 5)
@@ -85,18 +102,18 @@ def test_after_a_kill_the_other_columns_follow(powers, steps, killed, again, mon
     products = []
 
     class Counting(DiskAdjacency):
-        def __matmul__(self, h):
-            products.append(h.shape[1])
+        def multiply(self, g, out):
+            products.append(g.shape[1])
             if len(products) == killed:
                 raise KeyboardInterrupt
-            return super().__matmul__(h)
+            return super().multiply(g, out)
 
     monkeypatch.setattr(propagation, "DiskAdjacency", Counting)
     with pytest.raises(KeyboardInterrupt):
         stored_hops(graph, preparation, powers, steps, 0.1)
     hops = stored_hops(graph, preparation, powers, steps, 0.1)
     assert products[killed:] == again
-    for ours, theirs in zip(map(mapped, hops), in_memory(made(), preparation, powers, steps), strict=True):
+    for ours, theirs in zip(blocks(hops), in_memory(made(), preparation, powers, steps), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
     assert not list(Path(graph.folder).glob("hops/*/*.partial"))
 

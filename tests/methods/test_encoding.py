@@ -111,7 +111,8 @@ def test_others_take_a_centrality_and_have_none_by_default(graph, name):
     ],
 )
 def test_what_is_unused_is_named_with_its_reason(merged, values, unused):
-    hops = dict.fromkeys(("encoder.powers", "encoder.columns", "encoder.weight"), "it belongs to encoder.kind = hops")
+    keys = ("encoder.powers", "encoder.columns", "encoder.weight", "encoder.stored")
+    hops = dict.fromkeys(keys, "it belongs to encoder.kind = hops")
     hops |= {
         "augment.hop_rate": "encoder.kind = gcn has no hops",
         "train.batch": "encoder.kind = gcn trains on the whole graph",

@@ -27,6 +27,7 @@ def store(tmp_path):
 
 def test_without_measurements_the_tables_say_so(tmp_path):
     assert scale_page.scale(tmp_path) == scale_page.slopes(tmp_path) == scale_page.larger(tmp_path) == NOT_MEASURED
+    assert scale_page.half(tmp_path) == NOT_MEASURED
 
 
 def test_the_last_measurement_of_a_graph_is_shown(store):
@@ -60,3 +61,25 @@ def test_a_larger_graph_takes_as_much_a_unit_of_work(store):
     assert row[0] == "10⁸"
     assert row[1:8] == ["2 min"] * 6 + ["10 min"]
     assert row[8:] == ["95.4 GiB", "381.5 GiB"]
+
+
+def test_what_float16_costs_is_the_difference_of_each_seed(tmp_path):
+    (tmp_path / "bench").mkdir()
+    for new in (0.1, 0.8):  # the last line counts
+        line = {
+            **{"graph": "made", "nodes": 1000, "views": 2, "hops": [[0, 4], 10]},
+            "accuracy": {
+                "float32": {"10%": [[0.8, 0.9], [0.6, 0.8]]},
+                "float16": {"10%": [[0.8, 0.91], [0.6, new]]},
+            },
+            "disk": {"x": 2048, "float32": 4096, "float16": 2048},
+        }
+        with (tmp_path / "bench" / "half-cpu.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    said, _, *rows = scale_page.half(tmp_path).splitlines()
+    assert said == (
+        "Accuracy changes by +0.25 ± 0.25 points with 10% of the labels (mean ± standard error), "
+        "and the hops but X take 50% of the space."
+    )
+    row = "| made | 1,000 | 2 | 0, 4, PageRank | 77.50 | +0.25 ± 0.25 | 2.0 KiB | 4.0 KiB | 2.0 KiB |"
+    assert rows[2:] == [row]

@@ -23,7 +23,7 @@ NOT_SEARCHED = {
         "loss.negatives",
         "train.epochs",
     ),
-    *("encoder.powers", "encoder.columns", "encoder.weight", "augment.hop_rate"),
+    *("encoder.powers", "encoder.columns", "encoder.weight", "encoder.stored", "augment.hop_rate"),
     *("train.batch", "train.parts", "train.group"),
     *("sketch.k", "sketch.noise_std", "sketch.fixed", "sketch.scaling", "loss.include_self", "train.kernels"),
 }

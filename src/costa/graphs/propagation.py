@@ -2,41 +2,39 @@
 
     B_p = Âᵖ X,    B_R = K steps of H ← (1 − α) Â H + α X,    Â = D̂^-½ (A + I) D̂^-½
 
-Columns of X do not mix, so they are propagated a few at a time: so many that four arrays of n rows fit into memory. Of
+Columns of X do not mix, so they are propagated a few at a time: so many that three arrays of n rows fit into memory. Of
 Â only the neighbours of some rows are read at once; D̂^-½ scales the rows of H before and after, so that its values are
-never written out: Â H = D̂^-½ (A (D̂^-½ H) + D̂^-½ H).
+never written out. One chain of products gives the powers and, as a sum over them, PageRank:
 
-The hops are written beside the graph as mapped arrays, under a name made from how X was prepared, and are used again.
-Columns that are done are noted, so that after a kill the others follow.
+    G = D̂^-½ H,    Â H = D̂^-½ (A G + G)
+    B_R = α Σ_{k<K} (1 − α)ᵏ Âᵏ X + (1 − α)ᴷ Âᴷ X
+
+The hops are written beside the graph (:mod:`costa.graphs.hop_files`), under a name made from how X was prepared, and
+are used again. Columns that are done are noted, so that after a kill the others follow.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, open_hop, write_columns
 from costa.graphs.storage import Growing, StoredGraph, open_array
 from costa.nn import FeatureScaling, Preparation
-from costa.nn.held_out import ITERATIONS, columns_of
+from costa.nn.held_out import ITERATIONS, PAGERANK, columns_of
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import Features, is_csr
 from costa.wording import counted
 from costa.writing import locked, replacing
 
-PAGERANK = -1
-"""Stands for PageRank among the powers."""
 EDGES = 2**22
 """Edges that are multiplied at a time."""
 ENTRIES = 2**24
@@ -50,7 +48,8 @@ class DiskAdjacency:
 
     >>> from costa.graphs import load_graph
     >>> graph = load_graph("digits", memory="1GiB")
-    >>> (DiskAdjacency(graph) @ torch.ones(1797, 2)).shape
+    >>> adjacency, h = DiskAdjacency(graph), torch.ones(1797, 2)
+    >>> adjacency.multiply(h * adjacency.scale, out=torch.empty_like(h)).shape
     torch.Size([1797, 2])
     """
 
@@ -59,22 +58,21 @@ class DiskAdjacency:
         self.n = graph.num_nodes
         self._parts = self._cut()
         degree = self._crow.diff().float() if self._weight is None else self._weighted_degree()
-        self._scale = (degree + 1).rsqrt_()[:, None]
+        self.scale = (degree + 1).rsqrt_()[:, None]
+        """D̂^-½, as a column."""
 
-    def __matmul__(self, h: Tensor) -> Tensor:
-        """Â H."""
-        scaled, product = h * self._scale, torch.empty_like(h)
+    def multiply(self, g: Tensor, out: Tensor) -> Tensor:
+        """Â H, written to ``out``, for G = D̂^-½ H."""
         for start, stop in self._parts:
+            rows = slice(start, stop)
             col, ends, weight = self._edges(start, stop)
             if len(col):
-                torch.add(
-                    F.embedding_bag(col, scaled, ends, mode="sum", per_sample_weights=weight, include_last_offset=True),
-                    scaled[start:stop],
-                    out=product[start:stop],
-                )
+                sums = F.embedding_bag(col, g, ends, mode="sum", per_sample_weights=weight, include_last_offset=True)
+                torch.add(sums, g[rows], out=out[rows])
             else:
-                product[start:stop] = scaled[start:stop]
-        return product.mul_(self._scale)
+                out[rows] = g[rows]
+            out[rows] *= self.scale[rows]
+        return out
 
     def _edges(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor | None]:
         """The neighbours of these rows, where each row's begin, and their weights."""
@@ -109,32 +107,43 @@ def propagate_columns(
 ) -> Iterator[tuple[int, int, Tensor]]:
     """Some columns of a hop at a time: its power (:data:`PAGERANK`), the first column, and n rows of them.
 
+    The rows are valid until the next ones are asked for.
+
     Args:
         adjacency: Â.
         width: The columns of X.
-        columns_of_x: The columns from one number to another, n rows in memory.
+        columns_of_x: The columns from one number to another, n rows in memory that may be written to.
         powers: The powers of Â, above 0.
         steps: K; 0 leaves PageRank out.
         teleport: α.
         at_once: The most columns at a time.
     """
+    last = max([*powers, steps])
     for start in range(0, width, at_once):
         x = columns_of_x(start, min(width, start + at_once))
-        hop = x
-        for power in range(1, max(powers, default=0) + 1):
-            hop = adjacency @ hop
+        g, hop = torch.mul(x, adjacency.scale, out=_empty_like(x)), _empty_like(x)
+        pagerank = x.mul_(teleport)
+        for power in range(1, last + 1):
+            adjacency.multiply(g, out=hop)
+            if power <= steps:
+                walks = (1 - teleport) ** power  # the share of PageRank's walks that get so far
+                pagerank.add_(hop, alpha=walks if power == steps else teleport * walks)
             if power in powers:
                 yield power, start, hop
-        hop = x
-        for _ in range(steps):
-            hop = torch.add((adjacency @ hop).mul_(1 - teleport), x, alpha=teleport)
+            if power < last:
+                torch.mul(hop, adjacency.scale, out=g)
         if steps:
-            yield PAGERANK, start, hop
+            yield PAGERANK, start, pagerank
+
+
+def _empty_like(x: Tensor) -> Tensor:
+    """An array from NumPy, which asks the system for huge pages: rows that are read in no order come sooner."""
+    return torch.from_numpy(np.empty(x.shape, dtype=np.float32))
 
 
 def columns_at_once(n: int, memory: int) -> int:
-    """How many columns fit, if four arrays of them and some edges do."""
-    return max(1, int(0.8 * memory) // (4 * 4 * n))
+    """How many columns fit, if three arrays of them and some edges do."""
+    return max(1, int(0.8 * memory) // (3 * 4 * n))
 
 
 def fitted_rows(graph: Data) -> Tensor:
@@ -154,45 +163,19 @@ def row_chunks(graph: StoredGraph) -> Iterator[tuple[int, Tensor]]:
         yield start, graph.rows_of_x(start, min(graph.num_nodes, start + step))
 
 
-@dataclass(frozen=True)
-class HopFiles:
-    """The files of a prepared X's hops, in a folder named after how it was prepared.
-
-    Attributes:
-        folder: The folder.
-        steps: K of PageRank.
-        teleport: α of PageRank.
-    """
-
-    folder: Path
-    steps: int
-    teleport: float
-
-    @classmethod
-    def of(cls, graph: StoredGraph, preparation: Preparation, steps: int, teleport: float) -> HopFiles:
-        """Those of a graph, beside it."""
-        digest = hashlib.blake2b(preparation.scaling.kind.encode(), digest_size=12)
-        for module in preparation:
-            for name, value in module.state_dict().items():
-                digest.update(name.encode() + value.cpu().numpy().tobytes())
-        folder = Path(graph.folder) / "hops" / digest.hexdigest()
-        folder.mkdir(parents=True, exist_ok=True)
-        return cls(folder, steps, teleport)
-
-    def path(self, key: int) -> Path:
-        """The file of a power of Â, or of PageRank."""
-        return self.folder / (f"pagerank-{self.steps}-{self.teleport}.npy" if key == PAGERANK else f"{key}.npy")
-
-    def lacks(self, key: int) -> bool:
-        """Whether it has yet to be written."""
-        return not self.path(key).exists()
-
-
 def stored_hops(
-    graph: StoredGraph, preparation: Preparation, powers: Sequence[int], steps: int, teleport: float
-) -> tuple[NDArray[Any], ...]:
-    """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder."""
-    files = HopFiles.of(graph, preparation, steps, teleport)
+    graph: StoredGraph,
+    preparation: Preparation,
+    powers: Sequence[int],
+    steps: int,
+    teleport: float,
+    kind: str = "float32",
+) -> tuple[StoredHop, ...]:
+    """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder.
+
+    ``kind`` is the type of their files; X itself is float32 in any case.
+    """
+    files = HopFiles.of(graph.folder, preparation, steps, teleport, kind)
     wanted = [*powers, *([PAGERANK] if steps else [])]
     with locked(files.folder):
         if any(map(files.lacks, wanted)) and files.lacks(0):
@@ -201,7 +184,7 @@ def stored_hops(
         missing = [key for key in wanted if files.lacks(key)]
         if missing:
             _write_hops(graph, preparation.out_features, files, missing)
-    return tuple(open_array(files.path(key)) for key in wanted)
+    return tuple(open_hop(files.path(key)) for key in wanted)
 
 
 def _write_x(graph: StoredGraph, preparation: Preparation, path: Path) -> None:
@@ -214,18 +197,18 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
     """Write these hops; columns that an earlier try has finished are not computed again."""
     n = graph.num_nodes
     at_once = min(width, columns_at_once(n, graph.memory))
-    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}.json"
+    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}-{files.kind}.json"
     partial = {key: files.path(key).with_suffix(f".{at_once}.partial") for key in missing}
     done = 0
     if note.exists() and all(path.exists() for path in partial.values()):
         done = int(json.loads(note.read_text()))
     else:
         for path in partial.values():
-            np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, width))
+            create_hop(path, n, width, files.kind)
 
-    # a file is mapped only while it is read or written: pages that were touched count as memory of the process
+    # X is mapped only while it is read: pages that were touched count as memory of the process
     def columns(start: int, stop: int) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(open_array(files.path(0))[:, done + start : done + stop]))
+        return torch.from_numpy(np.array(open_array(files.path(0))[:, done + start : done + stop], order="C"))
 
     left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
     last = PAGERANK if PAGERANK in missing else powers[-1]
@@ -236,9 +219,7 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
         DiskAdjacency(graph), left, columns, powers, steps, files.teleport, at_once
     ):
         end = done + start + hop.shape[1]
-        file = np.lib.format.open_memmap(partial[key], mode="r+")
-        file[:, done + start : end] = hop.numpy()
-        del file
+        write_columns(partial[key], done + start, hop)
         if key == last:
             with replacing(note) as temporary:
                 temporary.write_text(json.dumps(end))

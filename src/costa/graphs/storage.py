@@ -91,6 +91,14 @@ def open_array(path: Path) -> NDArray[Any]:
     return mapped
 
 
+def open_rows(path: Path, rows: range) -> NDArray[Any]:
+    """These rows of a ``.npy`` file in row-major order, mapped read-only, by themselves."""
+    whole = open_array(path)
+    assert isinstance(whole, np.memmap)
+    offset = whole.offset + rows.start * whole.strides[0]
+    return np.memmap(path, whole.dtype, "r", offset, (len(rows), *whole.shape[1:]))
+
+
 def mapped(array: NDArray[Any]) -> Tensor:
     """A mapped array as a tensor that must not be written to."""
     with warnings.catch_warnings():

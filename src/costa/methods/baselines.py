@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.graphs.propagation import fitted_rows, stored_hops
-from costa.graphs.storage import StoredGraph, mapped
+from costa.graphs.storage import StoredGraph
 from costa.methods.base import Method
 from costa.methods.building import build_encoder, build_features
 from costa.methods.encoding import EncoderMethod
@@ -113,7 +113,7 @@ class Raw(Method):
     def _hops(self, graph: Data, powers: Sequence[int], steps: int = 0, teleport: float = 0.1) -> Sequence[Tensor]:
         """Hops of the prepared X (:func:`costa.nn.hops.propagate`); of a graph on disk, mapped from there."""
         if isinstance(graph, StoredGraph):
-            return [mapped(hop) for hop in stored_hops(graph, self.preparation, powers, steps, teleport)]
+            return [hop.block[:] for hop in stored_hops(graph, self.preparation, powers, steps, teleport)]
         adjacency = Adjacency(graph.edge_index, graph.num_nodes, graph.get("edge_weight")).normalized()
         return propagate(Raw.embed(self, graph).float().to_dense(), adjacency, powers, steps, teleport)
 

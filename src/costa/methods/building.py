@@ -37,6 +37,7 @@ def build_encoder(
             linear=linear,
             columns=encoder.columns,
             weight=encoder.weight,
+            stored=encoder.stored,
             generator=generator,
         )
     return GCN(

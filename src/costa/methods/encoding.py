@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -24,13 +23,14 @@ from costa.augment.topology import (
 )
 from costa.errors import InputError
 from costa.graphs.ahead import ReadAhead
+from costa.graphs.hop_files import StoredHop
 from costa.graphs.propagation import fitted_rows, stored_hops
-from costa.graphs.storage import StoredGraph, mapped
+from costa.graphs.storage import StoredGraph
 from costa.methods.base import GradientMethod, Method
 from costa.methods.building import Encoder
 from costa.methods.reach import choose_hops
 from costa.nn import Adjacency, Features, Hops, Preparation, SparseMatrix, sparse_if_faster
-from costa.nn.hops import ROWS, propagate
+from costa.nn.hops import ROWS, Block, propagate
 from costa.nn.norm import BatchNorm
 from costa.nn.ranks import Ranks
 
@@ -106,7 +106,7 @@ class HopInputs:
     is the number of the first row that is held; None if all are.
     """
 
-    blocks: tuple[Tensor, ...]
+    blocks: tuple[Block, ...]
     first: int | None = None
     ahead: ReadAhead | None = None
 
@@ -120,9 +120,9 @@ class HopInputs:
         return cls(tuple(propagate(x, adjacency, encoder.powers, encoder.steps, encoder.teleport)))
 
     @classmethod
-    def on_disk(cls, hops: Sequence[NDArray[Any]]) -> HopInputs:
+    def on_disk(cls, hops: Sequence[StoredHop]) -> HopInputs:
         """Hops that are mapped from files."""
-        return cls(tuple(map(mapped, hops)), ahead=ReadAhead(hops))
+        return cls(tuple(hop.block for hop in hops), ahead=ReadAhead([hop.array for hop in hops]))
 
     def part(self, rows: range) -> HopInputs:
         """A range of rows, in memory of its own unless they are on disk."""
@@ -214,7 +214,7 @@ class EncoderMethod(Method):
         encoder, unused = settings.encoder, dict[str, str]()
         kind = getattr(encoder, "kind", "gcn")
         if hasattr(encoder, "powers") and kind != "hops":
-            keys = ("encoder.powers", "encoder.columns", "encoder.weight")
+            keys = ("encoder.powers", "encoder.columns", "encoder.weight", "encoder.stored")
             unused |= dict.fromkeys(keys, "it belongs to encoder.kind = hops")
         if hasattr(settings, "train"):
             unused |= cls._unused_steps(settings.train, kind)
@@ -310,7 +310,9 @@ class EncoderMethod(Method):
             return Inputs.of(graph, self.features(graph), alone=encoder.alone)
         if isinstance(graph, StoredGraph):
             with self.ranks.first_before_others():
-                hops = stored_hops(graph, self.preparation, encoder.powers, encoder.steps, encoder.teleport)
+                hops = stored_hops(
+                    graph, self.preparation, encoder.powers, encoder.steps, encoder.teleport, encoder.stored
+                )
             return HopInputs.on_disk(hops)
         return HopInputs.of(graph, self.features(graph), encoder)
 
@@ -362,7 +364,7 @@ class EncoderMethod(Method):
         view, encoder = view or View(), encoder or self.encoder
         h: Tensor
         if isinstance(inputs, HopInputs):
-            h = encoder(inputs.blocks, view.mask, view.kept)
+            h = encoder([block[:] for block in inputs.blocks], view.mask, view.kept)
             return h
         mixed = inputs.mixed if view.adjacency is None else None
         x = inputs.x if mixed is None else mixed

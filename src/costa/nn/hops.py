@@ -16,7 +16,8 @@ for is decided by :mod:`costa.nn.held_out`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -32,6 +33,25 @@ SAMPLE = 4096
 """The most rows, evenly spaced, that V is fitted to."""
 ROWS = 8192
 """Rows that are embedded at a time."""
+
+
+class Block(Protocol):
+    """The rows of a hop: a tensor, or what reads them from a disk and gives tensors."""
+
+    @property
+    def shape(self) -> torch.Size:
+        """Rows and columns."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where rows are."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Tensor: ...
+
+    def split(self, size: int, /) -> Iterable[Tensor]:
+        """So many rows at a time."""
 
 
 def propagate(x: Tensor, adjacency: SparseMatrix, powers: Sequence[int], steps: int, teleport: float) -> list[Tensor]:
@@ -81,6 +101,7 @@ class Hops(nn.Module):
         linear: Whether the layers have neither.
         columns: Columns of the hops that join the vector; 0 leaves them out.
         weight: w, their weight.
+        stored: The type that hops on disk are stored as, ``float32`` or ``float16``.
         generator: Draws the initial weights; torch's global generator by default.
 
     >>> encoder = Hops(8, 4, powers=(1, 2), columns=6, generator=torch.Generator().manual_seed(0))
@@ -111,10 +132,12 @@ class Hops(nn.Module):
         linear: bool = False,
         columns: int = 0,
         weight: float = 1.0,
+        stored: str = "float32",
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.powers, self.steps, self.teleport, self.weight = tuple(powers), steps, teleport, weight
+        self.stored = stored
         self.weights = block_weights(powers, steps)
         hops = len(self.weights)
         self.out_features = hops * width
@@ -145,13 +168,13 @@ class Hops(nn.Module):
             for block, layer, scale in zip(blocks, self.layers, self._scales(blocks[0]), strict=True)
         ]
 
-    def _scales(self, like: Tensor) -> list[Tensor]:
+    def _scales(self, like: Block) -> list[Tensor]:
         return list(self.scale[:, None].expand(-1, like.shape[1]))
 
     @torch.no_grad()
-    def fit(self, blocks: Sequence[Tensor]) -> None:
+    def fit(self, blocks: Sequence[Block]) -> None:
         """Fit scales and V to the hops, before training."""
-        spread = torch.stack([block.std(correction=0) for block in blocks])
+        spread = torch.stack([_spread(block) for block in blocks])
         self.scale.copy_(torch.where(spread > 0, 1 / spread, 1))
         if self.basis.shape[1]:
             some = slice(None, None, max(1, -(-len(blocks[0]) // SAMPLE)))
@@ -164,22 +187,22 @@ class Hops(nn.Module):
             getattr(self, name).copy_(getattr(other, name))
 
     @torch.no_grad()
-    def settle(self, blocks: Sequence[Tensor]) -> None:
+    def settle(self, blocks: Sequence[Block]) -> None:
         """After training: BatchNorm's moments from all rows, unmasked."""
         for layer, block, scale in zip(self.layers, blocks, self._scales(blocks[0]), strict=True):
             assert isinstance(layer, Layer)
             if layer.norm is not None:
-                hidden = block @ (scale[:, None] * layer.weight) + layer.bias
+                hidden = _times(block, scale[:, None] * layer.weight) + layer.bias
                 mean, variance, _ = layer.norm.moments(hidden)
                 layer.norm.get_buffer("running_mean").copy_(mean)
                 layer.norm.get_buffer("running_var").copy_(variance)
 
-    def vectors(self, blocks: Sequence[Tensor]) -> Tensor:
+    def vectors(self, blocks: Sequence[Block]) -> Tensor:
         """z of every row, in eval mode."""
         return torch.cat(list(self.vector_rows(blocks)))
 
     @torch.no_grad()
-    def vector_rows(self, blocks: Sequence[Tensor]) -> Iterator[Tensor]:
+    def vector_rows(self, blocks: Sequence[Block]) -> Iterator[Tensor]:
         """The same, some rows at a time; the blocks may be mapped from a disk."""
         training, device = self.training, self.scale.device
         for rows in zip(*(block.split(ROWS) for block in blocks), strict=True):
@@ -196,3 +219,20 @@ class Hops(nn.Module):
         if not self.basis.shape[1]:
             return torch.cat(codes, 1)
         return torch.cat([*codes, self.weight * (side_by_side(blocks, self.weights) @ self.basis)], 1)
+
+
+def _spread(block: Block) -> Tensor:
+    """The standard deviation of all entries."""
+    if isinstance(block, Tensor):
+        return block.std(correction=0)
+    first = float(block[:1].flatten()[0])  # what all entries are less is left at rounding if they are large
+    sums = torch.zeros(2, dtype=torch.float64)
+    for rows in block.split(ROWS):
+        apart = rows.double() - first
+        sums += torch.stack([apart.sum(), apart.square().sum()])
+    mean, square = sums / block.shape.numel()
+    return (square - mean.square()).clamp(min=0).sqrt().float()
+
+
+def _times(block: Block, weight: Tensor) -> Tensor:
+    return block @ weight if isinstance(block, Tensor) else torch.cat([rows @ weight for rows in block.split(ROWS)])

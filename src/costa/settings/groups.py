@@ -40,7 +40,8 @@ class Encoder:
 
     With ``kind = "hops"`` the features are propagated once, before training: the hops are Âᵖ X for each of the
     ``powers`` and, if there are ``steps``, PageRank's. Each has one layer, whose ``width`` is that of one hop's code;
-    ``columns`` of the features and the hops themselves join the vector, with ``weight`` relative to all codes.
+    ``columns`` of the features and the hops themselves join the vector, with ``weight`` relative to all codes. The hops
+    of a graph on disk are ``stored`` there as float32, or as float16 in half the space.
     """
 
     kind: Literal["gcn", "appnp", "hops"] = "gcn"
@@ -54,6 +55,7 @@ class Encoder:
     powers: tuple[int, ...] = (1, 4)
     columns: int = 256
     weight: float = 1.0
+    stored: Literal["float32", "float16"] = "float32"
 
     def __post_init__(self) -> None:
         _require(self.width >= 1, "encoder.width", self.width, "at least 1")

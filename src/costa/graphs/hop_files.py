@@ -1,0 +1,148 @@
+"""The files of hops beside a graph on disk: their names, and what a number in them stands for.
+
+    0.npy                   X, n × d, float32: the hops are computed from it, and as a hop it is read from here
+    4.npy                   Â⁴X, float32
+    pagerank-10-0.1.npy     ten steps of PageRank with α = 0.1
+    4-float16.npy           Â⁴X in half the space; below its n rows is one of whole numbers e
+
+Column j of a float16 file is 2^e_j times what is stored. The unit 2^e_j brings the largest number of the column to
+between 2¹⁴ and 2¹⁵, of the 2¹⁶ that float16 reaches, so nothing overflows, and numbers down to 2⁻²⁸ of the largest keep
+the eleven bits that float16 has. As the units are powers of two, only this one rounding changes a number, by at most
+1/2048 of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from costa.graphs.storage import mapped, open_array, open_rows
+from costa.nn import Preparation
+from costa.nn.held_out import PAGERANK
+from costa.nn.hops import Block
+
+HALF = "float16"
+LARGEST = 15
+"""The largest number of a float16 column is below 2 to this power."""
+SMALLEST = -100
+"""A column whose largest number is below 2 to this power gets the unit of one that is not."""
+
+
+class Halves:
+    """Rows of a float16 file, read as float32; what :class:`costa.nn.Hops` asks of a tensor.
+
+    Args:
+        stored: What is stored, float16, mapped.
+        unit: What each column is multiplied by.
+    """
+
+    device = torch.device("cpu")
+
+    def __init__(self, stored: Tensor, unit: Tensor) -> None:
+        self._stored, self._unit = stored, unit
+        self.shape = stored.shape
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __getitem__(self, rows: Any, /) -> Tensor:
+        return self._stored[rows].float().mul_(self._unit)
+
+    def split(self, size: int, /) -> Iterator[Tensor]:
+        """So many rows at a time."""
+        for start in range(0, max(1, len(self)), size):
+            yield self[start : start + size]
+
+
+class StoredHop(NamedTuple):
+    """A hop in a file.
+
+    Attributes:
+        array: What is stored, mapped.
+        block: The hop, read from there when rows of it are asked for.
+    """
+
+    array: NDArray[Any]
+    block: Block
+
+
+def open_hop(path: Path) -> StoredHop:
+    """The hop in a file of either type.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "1-float16.npy"
+    >>> create_hop(path, 2, 1, HALF)
+    >>> write_columns(path, 0, torch.tensor([[3.0], [-0.1]]))
+    >>> open_hop(path).block[:].flatten().tolist()
+    [3.0, -0.0999755859375]
+    """
+    whole = open_array(path)
+    if whole.dtype != np.float16:
+        return StoredHop(whole, mapped(whole))
+    array = open_rows(path, range(len(whole) - 1))
+    return StoredHop(array, Halves(mapped(array), _unit(whole[-1])))
+
+
+def create_hop(path: Path, n: int, width: int, kind: str) -> None:
+    """A file of n rows whose columns have yet to be written."""
+    np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(kind), shape=(n + (kind == HALF), width))
+
+
+def write_columns(path: Path, start: int, columns: Tensor) -> None:
+    """Write the next columns of a hop; the file is mapped only meanwhile, since mapped pages count as memory."""
+    file = np.lib.format.open_memmap(path, mode="r+")
+    place = slice(start, start + columns.shape[1])
+    if file.dtype == np.float16:
+        largest = torch.linalg.vector_norm(columns, torch.inf, dim=0)
+        file[-1, place] = largest.frexp().exponent.clamp(min=SMALLEST) - LARGEST
+        columns = columns / _unit(file[-1, place])
+    file[: len(columns), place] = columns.numpy()
+
+
+def _unit(exponents: NDArray[Any]) -> Tensor:
+    return torch.from_numpy(np.ldexp(np.float32(1), exponents.astype(np.int32)))
+
+
+@dataclass(frozen=True)
+class HopFiles:
+    """The files of a prepared X's hops, in a folder named after how it was prepared.
+
+    Attributes:
+        folder: The folder.
+        steps: K of PageRank.
+        teleport: α of PageRank.
+        kind: ``float32`` or ``float16``.
+    """
+
+    folder: Path
+    steps: int
+    teleport: float
+    kind: str = "float32"
+
+    @classmethod
+    def of(cls, graph_folder: str, preparation: Preparation, steps: int, teleport: float, kind: str) -> HopFiles:
+        """Those of a graph in this folder."""
+        digest = hashlib.blake2b(preparation.scaling.kind.encode(), digest_size=12)
+        for module in preparation:
+            for name, value in module.state_dict().items():
+                digest.update(name.encode() + value.cpu().numpy().tobytes())
+        folder = Path(graph_folder) / "hops" / digest.hexdigest()
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder, steps, teleport, kind)
+
+    def path(self, key: int) -> Path:
+        """The file of a power of Â, or of PageRank."""
+        name = f"pagerank-{self.steps}-{self.teleport}" if key == PAGERANK else f"{key}"
+        return self.folder / (f"{name}-{HALF}.npy" if self.kind == HALF and key != 0 else f"{name}.npy")
+
+    def lacks(self, key: int) -> bool:
+        """Whether it has yet to be written."""
+        return not self.path(key).exists()
