@@ -27,7 +27,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, open_hop, write_columns
-from costa.graphs.storage import Growing, StoredGraph, open_array
+from costa.graphs.storage import Growing, StoredGraph, mapped, open_array
 from costa.nn import FeatureScaling, Preparation
 from costa.nn.held_out import ITERATIONS, PAGERANK, columns_of
 from costa.nn.reduction import right_singular_vectors
@@ -112,16 +112,19 @@ def propagate_columns(
     Args:
         adjacency: Â.
         width: The columns of X.
-        columns_of_x: The columns from one number to another, n rows in memory that may be written to.
+        columns_of_x: The columns from one number to another, n rows; they are copied.
         powers: The powers of Â, above 0.
         steps: K; 0 leaves PageRank out.
         teleport: α.
         at_once: The most columns at a time.
     """
     last = max([*powers, steps])
+    arrays = [_array(adjacency.n * min(width, at_once)) for _ in range(3)]
     for start in range(0, width, at_once):
-        x = columns_of_x(start, min(width, start + at_once))
-        g, hop = torch.mul(x, adjacency.scale, out=_empty_like(x)), _empty_like(x)
+        stop = min(width, start + at_once)
+        x, g, hop = (array[: adjacency.n * (stop - start)].view(-1, stop - start) for array in arrays)
+        x.copy_(columns_of_x(start, stop))
+        torch.mul(x, adjacency.scale, out=g)
         pagerank = x.mul_(teleport)
         for power in range(1, last + 1):
             adjacency.multiply(g, out=hop)
@@ -136,9 +139,9 @@ def propagate_columns(
             yield PAGERANK, start, pagerank
 
 
-def _empty_like(x: Tensor) -> Tensor:
+def _array(size: int) -> Tensor:
     """An array from NumPy, which asks the system for huge pages: rows that are read in no order come sooner."""
-    return torch.from_numpy(np.empty(x.shape, dtype=np.float32))
+    return torch.from_numpy(np.empty(size, dtype=np.float32))
 
 
 def columns_at_once(n: int, memory: int) -> int:
@@ -208,7 +211,7 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
 
     # X is mapped only while it is read: pages that were touched count as memory of the process
     def columns(start: int, stop: int) -> Tensor:
-        return torch.from_numpy(np.array(open_array(files.path(0))[:, done + start : done + stop], order="C"))
+        return mapped(open_array(files.path(0))[:, done + start : done + stop])
 
     left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
     last = PAGERANK if PAGERANK in missing else powers[-1]
@@ -267,7 +270,7 @@ class OnDisk:
             found[0] = part[nodes]
         at_once = columns_at_once(len(part), self._graph.memory - part.nbytes)
         for key, start, hop in propagate_columns(
-            self._adjacency, part.shape[1], lambda a, b: part[:, a:b].clone(), powers, steps, teleport, at_once
+            self._adjacency, part.shape[1], lambda a, b: part[:, a:b], powers, steps, teleport, at_once
         ):
             found[key][:, start : start + hop.shape[1]] = hop[nodes]
         return [found[key] for key in keys]
