@@ -149,5 +149,5 @@ def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
     if below := metrics.not_above():
         name, baseline, ours = below
         numbers = f"{100 * ours:.1f} against {100 * baseline:.1f}"
-        note(f"not above {name} ({numbers}); try another method, more epochs or other settings")
+        note(f"not above {name} ({numbers}); `costa train GRAPH --choose` lets the labels choose among methods")
     say(f"  {folder}{os.sep}")
