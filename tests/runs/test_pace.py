@@ -41,11 +41,22 @@ def test_the_first_links_are_laid_out(tmp_path, weighted, name):
     sizes = Sizes(50, 50, 3, weighted=weighted, on_disk=True, read=False, edge_file=file, feature_file=x)
     place = tmp_path / "place"
     place.mkdir()
-    assert pace._read(sizes, place) > 0
+    seconds, ends = pace._read(sizes, place)
+    assert seconds > 0
+    assert sorted(ends.tolist()) == sorted([*range(50), *((7 * i) % 50 for i in range(50))])
     assert {path.name for path in place.iterdir()} >= {"crow.npy", "col.npy"}
 
 
 @pytest.mark.parametrize(("edges", "columns"), [(0, 3), (40, 1), (10**5, 600)])
 @pytest.mark.parametrize("workspace", [None, 2**26])
 def test_a_product_is_timed_whatever_the_shape(edges, columns, workspace):
-    assert pace._product(Sizes(50, edges, columns), columns, workspace) > 0
+    for ends in (None, torch.arange(60)):
+        assert pace._product(Sizes(50, edges, columns), columns, workspace, ends) > 0
+
+
+def test_neighbours_are_taken_from_all_over_a_graph_on_disk(tmp_path):
+    assert pace._ends_in(tmp_path) is None
+    np.save(tmp_path / "col.npy", np.arange(4 * pace.EDGES, dtype=np.int32))
+    ends = pace._ends_in(tmp_path)
+    assert len(ends) == pace.EDGES
+    assert ends.max() > 3 * pace.EDGES

@@ -187,31 +187,20 @@ def _read_links(table: ChunkedTable, numbering: Numbering, folder: Path) -> Link
     return links
 
 
-def first_links(edges: Path, share: float, folder: Path) -> tuple[Links, int, int]:
-    """Spool the links of the first chunk, to see how long that takes; the numbers of their nodes are made up.
-
-    Args:
-        edges: A table of edges.
-        share: Nodes for each of its links.
-        folder: Where the links go.
-
-    Returns:
-        The links, how many were read, and the nodes that have numbers.
-    """
+def first_links(edges: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ends of the links of the first chunk: ids that are whole numbers as they are, others numbered from 0."""
     import pyarrow
 
     table = ChunkedTable(edges, ("source", "target"), FIRST)
     chunk = next(table.chunks(["source", "target"]))
     ends = [canonical(chunk.columns[name], table, name, chunk.first) for name in ("source", "target")]
     count = len(ends[0])
-    n = max(2, round(share * count))
-    source, target = (
-        (ids if pyarrow.types.is_int64(ids.type) else ids.dictionary_encode().indices).to_numpy().astype(np.int64) % n
-        for ids in ends
-    )
-    with Links(folder, weighted=False) as links:
-        links.append(source, target, None)
-    return links, count, n
+    if all(pyarrow.types.is_int64(each.type) for each in ends):
+        numbers = pyarrow.concat_arrays(ends)
+    else:
+        numbers = pyarrow.concat_arrays([each.cast(pyarrow.string()) for each in ends]).dictionary_encode().indices
+    both = np.abs(numbers.to_numpy().astype(np.int64))
+    return both[:count], both[count:]
 
 
 def _rows(chunk: Chunk, name: str, table: ChunkedTable, numbering: Numbering) -> NDArray[np.int64]:

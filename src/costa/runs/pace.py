@@ -19,7 +19,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import training
-from costa.graphs.edges import lay_out
+from costa.graphs.edges import Links, lay_out
 from costa.graphs.propagation import FITTED, FITTED_ENTRIES, DiskAdjacency, columns_at_once
 from costa.graphs.sizes import Sizes
 from costa.graphs.storage import Growing, StoredGraph, open_array
@@ -34,10 +34,12 @@ from costa.nn.sparse import from_coo
 from costa.runs.costs import AS_TEXT_SECONDS, ENTRY, PRODUCTS, Shape, compared_columns
 from costa.runs.vectors import write_rows, write_vectors
 
-EDGES = 2**20
+EDGES = 2**21
 """Edges, each in one direction, that a product is timed with."""
 TABLE = 2**27
 """Bytes of the array that it reads from, if the graph's is not smaller."""
+BLOCKS = 16
+"""Places of a graph on disk from which they are taken."""
 STEPS = 8
 """Steps of training."""
 ENOUGH = 0.03
@@ -73,11 +75,13 @@ def seconds_of_stages(
     built = training.build(method, values, sample, 0, device)
     assert isinstance(built, EncoderMethod)
     assert isinstance(built, GradientMethod)
-    seconds = {"read": 0.0 if sizes.read else _read(sizes, place)}
+    seconds, ends = dict[str, float](), _ends_in(sizes.folder)
+    if not sizes.read:
+        seconds["read"], ends = _read(sizes, place)
     at_once = shape.columns if workspace is None else min(shape.columns, columns_at_once(shape.nodes, workspace))
     fitting, applying = _prepared(built.preparation, sample, shape)
     if chosen or not propagated:
-        each = _product(sizes, at_once, workspace)
+        each = _product(sizes, at_once, workspace, ends)
     if chosen:
         seconds["choose"] = _choose(sizes, workspace, sample.x, applying, each)
     if not propagated:
@@ -117,22 +121,39 @@ def _timed(work: Callable[[], Any]) -> float:
     return min(taken)
 
 
-def _read(sizes: Sizes, place: Path) -> float:
+def _read(sizes: Sizes, place: Path) -> tuple[float, Tensor | None]:
     """Number and lay out the first links, weighted ones twice as slowly; :data:`ENTRY` says what an entry of X takes.
 
     Of a graph that is read into memory, the seconds are typical ones.
+
+    Returns:
+        Seconds, and the ends of the links.
     """
     if not sizes.on_disk:
-        return AS_TEXT_SECONDS * sizes.edges
-    each = 0.0
+        return AS_TEXT_SECONDS * sizes.edges, None
+    each, ends = 0.0, None
     if sizes.edges and sizes.edge_file is not None:
         began = time.perf_counter()
-        links, count, nodes = first_links(sizes.edge_file, sizes.nodes / sizes.edges, place)
+        source, target = first_links(sizes.edge_file)
+        # as many nodes as the links' share of all
+        nodes = max(2, sizes.nodes * len(source) // sizes.edges)
+        with Links(place, weighted=False) as links:
+            links.append(source % nodes, target % nodes, None)
         lay_out(links, nodes, place)
-        each = (time.perf_counter() - began) / count * (2 if sizes.weighted else 1)
+        each = (time.perf_counter() - began) / len(source) * (2 if sizes.weighted else 1)
+        ends = torch.from_numpy(np.concatenate([target, source]))
     entries = sizes.nodes * sizes.columns if sizes.entries is None else sizes.entries
     # what is not float32 in a file of its own is unpacked or parsed, and written
-    return each * (sizes.edges + (4 if sizes.copied else 1) * ENTRY * entries)
+    return each * (sizes.edges + (4 if sizes.copied else 1) * ENTRY * entries), ends
+
+
+def _ends_in(folder: Path | None) -> Tensor | None:
+    """Neighbours from all over a graph on disk, :data:`EDGES` of them if there are so many."""
+    if folder is None or not (folder / "col.npy").exists():
+        return None
+    col = open_array(folder / "col.npy")
+    blocks = [col[start : start + EDGES // BLOCKS] for start in range(0, len(col), max(1, len(col) // BLOCKS))]
+    return torch.from_numpy(np.concatenate(blocks)).long() if blocks else None
 
 
 def _prepared(preparation: Preparation, sample: Data, shape: Shape) -> tuple[float, float]:
@@ -163,24 +184,26 @@ def _choose(sizes: Sizes, workspace: int | None, x: Tensor, applying: float, eac
     return halves * (applying + reduced) + each * compared_columns(n, sizes.columns) * PRODUCTS
 
 
-def _product(sizes: Sizes, columns: int, workspace: int | None) -> float:
-    """Seconds of a product with Â for each column.
+def _product(sizes: Sizes, columns: int, workspace: int | None, ends: Tensor | None = None) -> float:
+    """Seconds of a product with Â for each column, with the neighbours that ``ends`` are, or random ones.
 
-    Rows cost something whether they have edges or not, so a product of a graph without any is subtracted.
+    Rows cost something whether they have edges or not, so a product of a graph with hardly any is subtracted.
     """
     degree = max(1, round(2 * sizes.edges / sizes.nodes))
     columns = max(1, min(columns, TABLE // (4 * ROWS)))
     rows = max(2, min(sizes.nodes, TABLE // (4 * columns)))
     generator = torch.Generator().manual_seed(0)
-    edges = min(EDGES, rows * degree)
-    col = torch.randint(rows, (edges,), generator=generator)
+    if ends is None or len(ends) == 0:
+        ends = torch.randint(rows, (EDGES,), generator=generator)
+    edges = min(EDGES, rows * degree, len(ends))
+    col = ends[:edges] % rows  # hubs, which stay in the caches, are as frequent as in the graph
     row = torch.arange(edges) // degree
     h = torch.rand(rows, columns, generator=generator)
     if workspace is None:
         adjacency: Any = Adjacency(torch.stack([col, row]), rows).normalized()
         none: Any = Adjacency(torch.empty(2, 0, dtype=torch.int64), rows).normalized()
     else:
-        adjacency, none = (_on_disk(row[:count], col[:count], rows) for count in (edges, 0))
+        adjacency, none = (_on_disk(row[:count], col[:count], rows) for count in (edges, 1))
     with_edges, without = _timed(lambda: adjacency @ h), _timed(lambda: none @ h)
     of_edges = max(0.0, with_edges - without) / edges * 2 * sizes.edges
     return (of_edges + without / rows * sizes.nodes) / columns
