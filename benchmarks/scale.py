@@ -25,10 +25,11 @@ from torch_geometric.data import Data
 from costa import training
 from costa.evaluate.probe import linear_probe
 from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
-from costa.graphs import load_graph
+from costa.graphs import graph_sizes, load_graph
 from costa.graphs.storage import open_array
 from costa.memory import parse_size, size
 from costa.methods import get_method
+from costa.runs.estimate import estimate, settings_before_reading
 from costa.runs.provenance import commit, versions
 from costa.runs.vectors import load_embeddings, write_rows, write_vectors
 from costa.settings.presets import resolve
@@ -65,10 +66,11 @@ def measure(folder: Path, memory: str, out: Path, *, table: bool, probe: bool) -
         print(f"{stage:10} {stages[stage]:8.1f} s   {size(peaks.anonymous)} anonymous", flush=True)
         return time.perf_counter()
 
+    method = get_method("costa-mv")
+    told = estimated(folder, memory)
     began = time.perf_counter()
     graph = load_graph(folder, memory=memory)
     began = timed("read", began)
-    method = get_method("costa-mv")
     values = resolve(method, graph).values
     began = timed("choose", began)
     built = training.build(method, values, graph, 0, CPU)
@@ -102,12 +104,28 @@ def measure(folder: Path, memory: str, out: Path, *, table: bool, probe: bool) -
         "disk": {"graph": _bytes_in(cache), "vectors": _bytes_in(out, "embeddings.*")},
         "peak_anonymous_bytes": peaks.anonymous,
         "peak_resident_bytes": peaks.resident,
+        "estimate": told,
     }
     if probe:
         nodes = sampled_nodes(graph.y)
         labels = labels_of(graph, nodes)
         line["accuracy"] = linear_probe(rows_at([load_embeddings(out)], nodes), labels.y, repeats=3).accuracy.mean
     return line | {"commit": commit(), "versions": versions()}
+
+
+def estimated(folder: Path, memory: str) -> dict[str, Any]:
+    """What ``costa estimate`` tells before anything is read."""
+    began, sizes = time.perf_counter(), graph_sizes(folder, memory=memory)
+    assert sizes is not None
+    resolved = settings_before_reading(get_method("costa-mv"), sizes, folder.name)
+    found = estimate("costa-mv", resolved, sizes, memory=parse_size(memory))
+    took = time.perf_counter() - began
+    print(f"{'estimate':10} {took:8.1f} s   {found.total:.1f} s in all", flush=True)
+    return {
+        "seconds": round(took, 2),
+        "stages": {stage: round(seconds, 2) for stage, seconds in found.seconds.items()},
+        **{"memory": found.memory, "cache": found.cache, "vectors": found.vectors},
+    }
 
 
 def _bytes_in(folder: Path, pattern: str = "*") -> int:

@@ -2,15 +2,8 @@
 
 What float16 costs is from ``benchmarks/half.py``.
 
-A stage takes t = c·W seconds for W units of work, which are counted, not measured:
-
-    read, choose    m          edges, in files and out of them, times columns that do not depend on the graph
-    propagate       m·d·K      K products with Â of d columns
-    train           v·d·B      v rows that are visited, of B hops
-    embed           n·d·B
-    parquet         n          vectors of at most 512 columns
-
-c is that of the largest graph that was measured. The slope of a stage, log t against log n at the same columns, memory
+A stage takes t = c·W seconds for W units of work, which are counted, not measured (:mod:`costa.runs.costs`); c is that
+of the largest graph that was measured. The slope of a stage, log t against log n at the same columns, memory
 and edges for each node, says whether that can be relied on: it is 1 if c is the same for all.
 """
 
@@ -19,39 +12,25 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from costa.memory import size
-from costa.methods.costa import ROW_VISITS
+from costa.runs.costs import WORK, Shape
 from costa.wording import duration
 from reproduction.tables import NOT_MEASURED, markdown, write_page
 
 Line = Mapping[str, Any]
 
 
-def _products(line: Line) -> int:
+def _shape(line: Line) -> Shape:
     powers, steps = line["hops"]
-    return max(powers, default=0) + steps
+    return Shape(line["nodes"], line["edges"], line["columns"], powers, steps, line["epochs"])
 
 
-def _hops(line: Line) -> int:
-    powers, steps = line["hops"]
-    return len(powers) + (steps > 0)
-
-
-WORK: Mapping[str, Callable[[Line], float]] = {
-    "read": lambda line: line["edges"],
-    "choose": lambda line: line["edges"],
-    "propagate": lambda line: line["edges"] * line["columns"] * _products(line),
-    "train": lambda line: max(line["nodes"], ROW_VISITS) * line["columns"] * _hops(line),
-    "embed": lambda line: line["nodes"] * line["columns"] * _hops(line),
-    "parquet": lambda line: line["nodes"],
-}
-"""W of each stage."""
 LARGER = (10**8, 10**9)
 LEAST = 10**5
 """Smaller graphs say little about larger ones: their arrays fit into a cache."""
@@ -78,9 +57,9 @@ def scale(results: Path) -> str:
         shape = [f"{line['nodes']:,}", f"{line['edges']:,}", str(line["columns"]), size(line["memory"])]
         seconds = [f"{line['stages'][stage]:.0f}" if stage in line["stages"] else "–" for stage in WORK]
         sizes = [size(line[f"peak_{kind}_bytes"]) for kind in ("anonymous", "resident")]
-        rows.append([*shape, *seconds, f"{sum(line['stages'].values()):.0f}", *sizes])
+        rows.append([*shape, *seconds, f"{sum(line['stages'].values()):.0f}", _estimated(line), *sizes])
     header = ["nodes", "edges", "columns", "--memory", *(f"{stage}, s" for stage in WORK), "in all"]
-    return markdown([*header, "anonymous", "resident"], rows) if rows else NOT_MEASURED
+    return markdown([*header, "estimated / measured", "anonymous", "resident"], rows) if rows else NOT_MEASURED
 
 
 def slopes(results: Path) -> str:
@@ -93,7 +72,7 @@ def slopes(results: Path) -> str:
     for stage, work in WORK.items():
         seconds = [line["stages"][stage] for line in lines]
         slope = np.polyfit(np.log([line["nodes"] for line in lines]), np.log(seconds), 1)[0]
-        cost = [line["stages"][stage] / work(line) for line in (first, last)]
+        cost = [line["stages"][stage] / work(_shape(line)) for line in (first, last)]
         rows.append([stage, f"{slope:.2f}", f"{1e9 * cost[1]:.3g} ns", f"{cost[0] / cost[1]:.2f}"])
     return markdown(["stage", "slope", "c", "t/W of the smallest graph, over c"], rows)
 
@@ -106,7 +85,9 @@ def larger(results: Path) -> str:
     known, rows = lines[-1], []
     for nodes in LARGER:
         line = dict(known) | {"nodes": nodes, "edges": round(known["edges"] * nodes / known["nodes"])}
-        seconds = {stage: known["stages"][stage] * work(line) / work(known) for stage, work in WORK.items()}
+        seconds = {
+            stage: known["stages"][stage] * work(_shape(line)) / work(_shape(known)) for stage, work in WORK.items()
+        }
         disk = [size(known["disk"][place] * nodes / known["nodes"]) for place in ("graph", "vectors")]
         total = sum(seconds.values())
         rows.append([f"10{_raised(round(math.log10(nodes)))}", *map(duration, [*seconds.values(), total]), *disk])
@@ -161,6 +142,13 @@ def _one_shape(lines: Sequence[Line]) -> list[Line]:
         return line["columns"] == last["columns"] and line["memory"] == last["memory"] and 0.8 < density < 1.25
 
     return list({line["nodes"]: line for line in whole if alike(line)}.values())
+
+
+def _estimated(line: Line) -> str:
+    """The seconds that ``costa estimate`` told before, over those that the same stages took."""
+    told = line.get("estimate", {}).get("stages", {})
+    both = told.keys() & line["stages"].keys()
+    return f"{sum(told[s] for s in both) / sum(line['stages'][s] for s in both):.2f}" if both else "–"
 
 
 def _raised(number: int) -> str:

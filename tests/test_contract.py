@@ -15,7 +15,8 @@ def test_names_of_commands():
 
     names = {command.callback.__name__ for command in app.registered_commands}
     assert names == {
-        "demo", "train", "probe", "embed", "report", "datasets", "methods", "compare", "tune", "bias", "bounds",
+        "demo", "train", "estimate", "probe", "embed", "report", "datasets", "methods", "compare", "tune", "bias",
+        "bounds",
     }  # fmt: skip
 
 

@@ -50,6 +50,16 @@ def available() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
+def whole() -> int:
+    """The bytes that this process can have in all: those that it has, and those that are available."""
+    try:
+        with open("/proc/self/status") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return available() + int(lines["RssAnon"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return available()
+
+
 def workspace(limit: int | None) -> int:
     """The bytes that arrays may take under a limit of the whole process, by default half of what is available."""
     return max(LEAST, (available() // 2 if limit is None else limit) - IMPORTS)

@@ -14,7 +14,7 @@ def store(tmp_path):
 
     def add(nodes, scale=1.0, **changes):
         line = {
-            **{"nodes": nodes, "edges": 10 * nodes, "columns": 64, "memory": 2**32, "hops": [[1, 4], 10]},
+            **{"nodes": nodes, "edges": 10 * nodes, "columns": 64, "memory": 2**32, "hops": [[1, 4], 10], "epochs": 1},
             "stages": dict.fromkeys(scale_page.WORK, scale * nodes / 10**6),
             **{"peak_anonymous_bytes": 2**30, "peak_resident_bytes": 2**31},
             "disk": {"graph": 2**10 * nodes, "vectors": 2**12 * nodes},
@@ -36,8 +36,14 @@ def test_the_last_measurement_of_a_graph_is_shown(store):
     add(10**6, 4.0, memory=2**31)
     add(10**6, 7.0, stages={"read": 7.0, "train": 2.0})
     rows = scale_page.scale(results).splitlines()[2:]
-    assert rows[1] == "| 1,000,000 | 10,000,000 | 64 | 4.0 GiB | 7 | – | – | 2 | – | – | 9 | 1.0 GiB | 2.0 GiB |"
+    assert rows[1] == "| 1,000,000 | 10,000,000 | 64 | 4.0 GiB | 7 | – | – | 2 | – | – | 9 | – | 1.0 GiB | 2.0 GiB |"
     assert len(rows) == 2
+
+
+def test_what_was_told_before_is_compared_with_what_it_took(store):
+    results, add = store
+    add(10**6, stages={"read": 4.0, "train": 6.0}, estimate={"stages": {"read": 5.0, "train": 10.0, "embed": 9.0}})
+    assert "| 10 | 1.50 | 1.0 GiB |" in scale_page.scale(results)
 
 
 def test_the_slope_of_a_stage_is_over_graphs_of_one_shape(store):
@@ -50,7 +56,7 @@ def test_the_slope_of_a_stage_is_over_graphs_of_one_shape(store):
     add(10**6, 9.0, edges=10**6)
     slope, c, ratio = scale_page.slopes(results).splitlines()[2].split(" | ")[1:]
     assert float(slope) == pytest.approx(1 + 0.301 / 2, abs=0.01)  # twice the seconds a node over two decades
-    assert c == "200 ns"
+    assert c == "143 ns"  # of 20 s, for 10⁸ edges and a sixteenth of 64 columns of 10⁷ nodes
     assert float(ratio.rstrip(" |")) == 0.5
 
 

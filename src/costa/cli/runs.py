@@ -13,7 +13,7 @@ import typer
 
 from costa.cli.console import kept_on_interrupt, note, percent, print_table, progress_bar, say
 from costa.graphs.describe import describe, is_labelled
-from costa.wording import counted, duration
+from costa.wording import counted
 
 if TYPE_CHECKING:
     from costa.runs import Job, Metrics
@@ -38,11 +38,6 @@ def print_settings(job: Job) -> None:
     say()
     for line in explain.from_graph(resolved, job.graph):
         say(f"Chosen: {line}.")
-    if job.train is not None and job.device.type == "cpu" and resolved.from_preset:
-        from costa.training.expected import expected_seconds
-
-        seconds = expected_seconds(method, resolved.values, job.graph, job.device)
-        say(f"{counted(job.train.epochs, 'epoch')} will take about {duration(seconds)} for each seed on this machine.")
 
 
 def execute(

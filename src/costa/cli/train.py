@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from costa.cli import options
@@ -36,6 +38,7 @@ def train(
     if seed is not None and seeds is not None:
         raise InputError("--seed and --seeds were both given; choose one run or several.")
     from costa import runs, settings, training
+    from costa.cli import estimate
     from costa.cli.choose import choose_job, refuse_with_choose
     from costa.cli.runs import execute, print_settings
     from costa.graphs import load_graph, name_files
@@ -54,16 +57,18 @@ def train(
     if deterministic:
         training.make_deterministic()
     spec = name_files(graph, edges, features, nodes)
+    given, named = settings.parse_assignments(set_ or []), {"given_by": "--set", "epochs_by": "--epochs"}
+    layers: dict[str, Any] = {"preset": preset, "config": config, "given": given, "epochs": epochs, **named}
+    resume = resume or training.restarted()
+    told = choose or estimate.before_reading(
+        *(spec, method, layers, memory, ranks, out, seeds or 1), resumed=resume, probe=not no_probe
+    )
     with ranks.first_before_others():
         data = load_graph(spec, data_dir=data_dir, memory=memory, report=say)
     if tensorboard is not None:
         board.check()
-    given, named = settings.parse_assignments(set_ or []), {"given_by": "--set", "epochs_by": "--epochs"}
     # what a large graph suggests takes a while to find out
-    resolved = ranks.told(
-        lambda: presets.resolve(chosen, data, preset=preset, config=config, given=given, epochs=epochs, **named)
-    )
-    resume = resume or training.restarted()
+    resolved = ranks.told(lambda: presets.resolve(chosen, data, **layers))
     job = runs.Job(
         *(data, spec, method, resolved, ranks.device), probe=not no_probe, resume=resume, ranks=ranks, announce=say
     )
@@ -76,5 +81,7 @@ def train(
             runs.assist(job, folder, number)
             return
         folders = runs.claim_folders(job, numbers, out, several=several, fresh_is_fine=training.restarted())
+    if not told:
+        estimate.of_job(job, memory, out, seeds or 1)
     print_settings(job)
     execute(job, folders, out, data_dir, after=lambda run: board.write(run, tensorboard, data) if tensorboard else None)

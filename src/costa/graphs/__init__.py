@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from costa.graphs.memory import as_graph
+    from costa.graphs.sizes import Sizes
 
-__all__ = ["BENCHMARKS", "as_graph", "is_name", "load_graph", "name_files", "named_files"]
+__all__ = ["BENCHMARKS", "as_graph", "graph_sizes", "is_name", "load_graph", "name_files", "named_files"]
 
 Location = str | os.PathLike[str]
 
@@ -121,17 +122,42 @@ def _read_path(
     memory: int | None,
     report: Callable[[str], None],
 ) -> Data:
-    from costa.graphs.files import EDGES, WHOLE, read_files, read_folder
+    from costa.graphs.files import read_files, read_folder
 
     if path.is_dir():
         return read_folder(path, memory, report)
+    return read_files(*_files(path, given, features, nodes), memory, report)
+
+
+def _files(
+    path: Path, given: str, features: Location | None, nodes: Location | None
+) -> tuple[Path, Path | None, Path | None]:
+    """The files of edges, features and nodes that are named one by one or joined."""
+    from costa.graphs.files import EDGES, WHOLE
+
     edges, *joined = named_files(given)
     if not path.exists() and any(joined):
         path, (features, nodes) = Path(edges), joined
     elif not os.path.lexists(path) and path.suffix.lower() not in EDGES + WHOLE:
         raise InputError(_unknown(given))
     joined_features, joined_nodes = (None if name is None else Path(name).expanduser() for name in (features, nodes))
-    return read_files(path.expanduser(), joined_features, joined_nodes, memory, report)
+    return path.expanduser(), joined_features, joined_nodes
+
+
+def graph_sizes(name_or_path: Location, *, memory: str | None = None) -> Sizes | None:
+    """How large the graph is that :func:`load_graph` would read, from its files' headers.
+
+    None if these do not say, and for a benchmark's name.
+    """
+    from costa.graphs.files import files_in
+    from costa.graphs.sizes import sizes_of_files
+
+    if is_name(name_or_path):
+        return None
+    given = os.fspath(name_or_path)
+    path = Path(given).expanduser()
+    files = files_in(path) if path.is_dir() else _files(path, given, None, None)
+    return sizes_of_files(*files, None if memory is None else parse_size(memory))
 
 
 def name_files(

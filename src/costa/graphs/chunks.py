@@ -18,7 +18,7 @@ from costa.errors import InputError
 from costa.graphs.tables import EXACT, check_file, check_names, read_header
 
 BLOCK = 2**25
-"""Bytes of text that are read at a time."""
+"""Bytes of text that are read at a time, unless others are asked for."""
 ROWS = 2**20
 """Rows of Parquet that are read at a time."""
 WHOLE_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
@@ -38,9 +38,11 @@ class ChunkedTable:
     Args:
         path: The file.
         text: Columns that a text file's values are kept as text in; all others are numbers there.
+        block: Bytes of text that are read at a time.
     """
 
-    def __init__(self, path: Path, text: Sequence[str]) -> None:
+    def __init__(self, path: Path, text: Sequence[str], block: int = BLOCK) -> None:
+        self._block = block
         self.path, self.where, self.short, self._text = path, repr(str(path)), path.name, text
         check_file(path)
         self._is_text = path.suffix.lower() != ".parquet"
@@ -93,7 +95,7 @@ class ChunkedTable:
         kinds = {name: pyarrow.string() if name.strip() in self._text else pyarrow.float64() for name in raw}
         yield from csv.open_csv(
             self.path,
-            read_options=csv.ReadOptions(block_size=BLOCK),
+            read_options=csv.ReadOptions(block_size=self._block),
             parse_options=csv.ParseOptions(delimiter=self._delimiter),
             convert_options=csv.ConvertOptions(include_columns=raw, column_types=kinds, strings_can_be_null=False),
         )

@@ -58,14 +58,18 @@ def read_folder(folder: Path, memory: int | None = None, report: Report = lambda
         >>> graph.node_ids, graph.edge_index.tolist()
         (['ann', 'bob', 'cy'], [[0, 1, 1, 2], [1, 0, 2, 1]])
     """
+    graph = read_files(*files_in(folder), memory, report)
+    graph.name = folder.resolve().name
+    return graph
+
+
+def files_in(folder: Path) -> tuple[Path, Path | None, Path | None]:
+    """The files of edges, features and nodes in a folder."""
     edges = _find(folder, "edges", EDGES)
     if edges is None:
         names = ", ".join(f"edges{kind}" for kind in EDGES)
         raise InputError(f"the folder {str(folder)!r} has no edges file; put one of {names} there.")
-    features, nodes = _find(folder, "features", FEATURES), _find(folder, "nodes", NODES)
-    graph = read_files(edges, features, nodes, memory, report)
-    graph.name = folder.resolve().name
-    return graph
+    return edges, _find(folder, "features", FEATURES), _find(folder, "nodes", NODES)
 
 
 def read_files(

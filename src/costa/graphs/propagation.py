@@ -119,7 +119,7 @@ def propagate_columns(
         at_once: The most columns at a time.
     """
     last = max([*powers, steps])
-    arrays = [_array(adjacency.n * min(width, at_once)) for _ in range(3)]
+    arrays = [empty(adjacency.n * min(width, at_once)) for _ in range(3)]
     for start in range(0, width, at_once):
         stop = min(width, start + at_once)
         x, g, hop = (array[: adjacency.n * (stop - start)].view(-1, stop - start) for array in arrays)
@@ -139,7 +139,7 @@ def propagate_columns(
             yield PAGERANK, start, pagerank
 
 
-def _array(size: int) -> Tensor:
+def empty(size: int) -> Tensor:
     """An array from NumPy, which asks the system for huge pages: rows that are read in no order come sooner."""
     return torch.from_numpy(np.empty(size, dtype=np.float32))
 

@@ -35,6 +35,9 @@ from costa.wording import counted
 LARGE = 2**27
 """Bytes of edges and features from which a graph is read in chunks."""
 
+FIRST = 2**23
+"""Bytes of text that are read to see how long reading takes."""
+
 Report = Callable[[str], None]
 
 
@@ -58,8 +61,7 @@ def read_stored(
         memory: The bytes that arrays in memory may take when the graph is used.
         report: Called with a line as each stage begins, here and later.
     """
-    files = [path.resolve() for path in (edges, features, nodes) if path is not None]
-    folder = _cache() / _key(files)
+    folder = cached_folder(edges, features, nodes)
     if not is_stored(folder):
         with _built(folder) as building:
             building.mkdir()
@@ -67,6 +69,11 @@ def read_stored(
     graph = open_stored(folder, memory, report)
     graph.name = edges.resolve().parent.name if edges.stem == "edges" else edges.stem
     return graph
+
+
+def cached_folder(edges: Path, features: Path, nodes: Path | None) -> Path:
+    """Where the arrays of the graph in these files are, if it was read before, or will be."""
+    return _cache() / _key([path.resolve() for path in (edges, features, nodes) if path is not None])
 
 
 def keep_on_disk(graph: Data, memory: int, report: Report = lambda text: None) -> StoredGraph:
@@ -178,6 +185,22 @@ def _read_links(table: ChunkedTable, numbering: Numbering, folder: Path) -> Link
     if links.dropped:
         logger.info("%s: %s dropped", table.where, counted(links.dropped, "self-loop"))
     return links
+
+
+def first_links(edges: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ends of the links of the first chunk: ids that are whole numbers as they are, others numbered from 0."""
+    import pyarrow
+
+    table = ChunkedTable(edges, ("source", "target"), FIRST)
+    chunk = next(table.chunks(["source", "target"]))
+    ends = [canonical(chunk.columns[name], table, name, chunk.first) for name in ("source", "target")]
+    count = len(ends[0])
+    if all(pyarrow.types.is_int64(each.type) for each in ends):
+        numbers = pyarrow.concat_arrays(ends)
+    else:
+        numbers = pyarrow.concat_arrays([each.cast(pyarrow.string()) for each in ends]).dictionary_encode().indices
+    both = np.abs(numbers.to_numpy().astype(np.int64))
+    return both[:count], both[count:]
 
 
 def _rows(chunk: Chunk, name: str, table: ChunkedTable, numbering: Numbering) -> NDArray[np.int64]:

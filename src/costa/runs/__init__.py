@@ -2,7 +2,8 @@
 
 ``files`` reads and writes its files, ``folder`` checks that a run may use it, ``execution`` trains one seed and
 ``several`` several, ``evaluation`` and ``metrics`` score the vectors, ``models`` and ``saving`` store the model,
-``vectors`` stores the vectors, and ``provenance`` says where a number comes from.
+``vectors`` stores the vectors, and ``provenance`` says where a number comes from. What a run will take is told by
+``estimate``, from the formulas of ``costs`` and the measurements of ``pace``.
 """
 
 from costa.runs.evaluation import REPEATS, add_probe, probe_graph

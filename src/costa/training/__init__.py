@@ -9,6 +9,7 @@ from costa.training.capture import make_steps
 from costa.training.checkpoints import CHECKPOINT, read_progress
 from costa.training.devices import make_deterministic, resolve_device, tensor_float
 from costa.training.distributed import joined, restarted, started
+from costa.training.expected import expected_seconds, step_seconds
 from costa.training.interrupts import stop_on_interrupt
 from costa.training.loop import LOG, Outcome, Report, build, prepare, train, train_and_embed, train_together
 from costa.training.steps import Steps
