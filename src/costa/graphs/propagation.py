@@ -8,6 +8,11 @@ never written out: Â H = D̂^-½ (A (D̂^-½ H) + D̂^-½ H).
 
 The hops are written beside the graph (:mod:`costa.graphs.hop_files`), under a name made from how X was prepared, and
 are used again. Columns that are done are noted, so that after a kill the others follow.
+
+Of several processes each prepares, multiplies and writes the rows that it holds. A row of Â H is the same sum whoever
+takes it, but of rows that others hold: before each product, all ranks get all rows of D̂^-½ H. Of the four arrays only
+that one then has n rows, and the other three have n/N. The memory is for all processes of a machine, and each takes its
+share.
 """
 
 from __future__ import annotations
@@ -23,14 +28,16 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, open_hop, write_columns
-from costa.graphs.storage import Growing, StoredGraph, open_array
+from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, write_columns
+from costa.graphs.storage import Growing, StoredGraph
+from costa.memory import share
 from costa.nn import FeatureScaling, Preparation
 from costa.nn.held_out import ITERATIONS, PAGERANK, columns_of
+from costa.nn.ranks import ALONE, Ranks
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import Features, is_csr
 from costa.wording import counted
-from costa.writing import locked, replacing
+from costa.writing import replacing
 
 EDGES = 2**22
 """Edges that are multiplied at a time."""
@@ -41,7 +48,7 @@ FITTED, FITTED_ENTRIES = 2**18, 2**26
 
 
 class DiskAdjacency:
-    """Â of a graph on disk, times arrays of n rows.
+    """Â of a graph on disk, times arrays of n rows; or of those that a rank holds.
 
     >>> from costa.graphs import load_graph
     >>> graph = load_graph("digits", memory="1GiB")
@@ -49,26 +56,33 @@ class DiskAdjacency:
     torch.Size([1797, 2])
     """
 
-    def __init__(self, graph: StoredGraph) -> None:
+    def __init__(self, graph: StoredGraph, ranks: Ranks = ALONE) -> None:
         self._crow, self._col, self._weight = graph.crow, graph.col, graph.get("edge_weight")
-        self.n = graph.num_nodes
+        self._n, self._ranks, self._held = graph.num_nodes, ranks, ranks.range(graph.num_nodes)
         self._parts = self._cut()
-        degree = self._crow.diff().float() if self._weight is None else self._weighted_degree()
+        if self._weight is None:
+            degree = self._crow[self._held.start : self._held.stop + 1].diff().float()
+        else:
+            degree = self._weighted_degree()
         self._scale = (degree + 1).rsqrt_()[:, None]
 
     def __matmul__(self, h: Tensor) -> Tensor:
-        """Â H."""
-        scaled, product = h * self._scale, torch.empty_like(h)
+        """Â H: the rows that this rank holds, from those of H that it holds."""
+        first = self._held.start
+        scaled, product = h.new_empty(self._n, h.shape[1]), torch.empty_like(h)
+        torch.mul(h, self._scale, out=scaled[first : self._held.stop])
+        self._ranks.complete(scaled)
         for start, stop in self._parts:
             col, ends, weight = self._edges(start, stop)
+            place = product[start - first : stop - first]
             if len(col):
                 torch.add(
                     F.embedding_bag(col, scaled, ends, mode="sum", per_sample_weights=weight, include_last_offset=True),
                     scaled[start:stop],
-                    out=product[start:stop],
+                    out=place,
                 )
             else:
-                product[start:stop] = scaled[start:stop]
+                place.copy_(scaled[start:stop])
         return product.mul_(self._scale)
 
     def _edges(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -79,17 +93,20 @@ class DiskAdjacency:
         return self._col[inside], (ends - ends[0]).int(), weight
 
     def _cut(self) -> list[tuple[int, int]]:
-        """Ranges of rows with about EDGES edges each."""
-        cuts = torch.searchsorted(self._crow.contiguous(), torch.arange(0, int(self._crow[-1]), EDGES))
-        bounds = torch.cat([torch.tensor([0]), cuts, torch.tensor([self.n])]).clamp(max=self.n).unique().tolist()
+        """Ranges of the rows that are held, with about EDGES edges each."""
+        start, stop = self._held.start, self._held.stop
+        edges = torch.arange(int(self._crow[start]), int(self._crow[stop]), EDGES)
+        cuts = torch.searchsorted(self._crow.contiguous(), edges)
+        bounds = torch.cat([torch.tensor([start]), cuts, torch.tensor([stop])]).clamp(start, stop).unique().tolist()
         return list(itertools.pairwise(bounds))
 
     def _weighted_degree(self) -> Tensor:
-        degree = torch.zeros(self.n)
+        degree, first = torch.zeros(len(self._held)), self._held.start
         for start, stop in self._parts:
             _, ends, weight = self._edges(start, stop)
             assert weight is not None
-            degree[start:stop] = torch.segment_reduce(weight, "sum", offsets=ends.long(), initial=0)
+            sums = torch.segment_reduce(weight, "sum", offsets=ends.long(), initial=0)
+            degree[start - first : stop - first] = sums
         return degree
 
 
@@ -102,12 +119,12 @@ def propagate_columns(
     teleport: float,
     at_once: int,
 ) -> Iterator[tuple[int, int, Tensor]]:
-    """Some columns of a hop at a time: its power (:data:`PAGERANK`), the first column, and n rows of them.
+    """Some columns of a hop at a time: its power (:data:`PAGERANK`), the first column, and the rows of them.
 
     Args:
         adjacency: Â.
         width: The columns of X.
-        columns_of_x: The columns from one number to another, n rows in memory.
+        columns_of_x: The columns from one number to another, in memory: n rows, or those that a rank holds.
         powers: The powers of Â, above 0.
         steps: K; 0 leaves PageRank out.
         teleport: α.
@@ -127,9 +144,13 @@ def propagate_columns(
             yield PAGERANK, start, hop
 
 
-def columns_at_once(n: int, memory: int) -> int:
-    """How many columns fit, if four arrays of them and some edges do."""
-    return max(1, int(0.8 * memory) // (4 * 4 * n))
+def columns_at_once(n: int, memory: int, ranks: Ranks = ALONE) -> int:
+    """How many columns fit, if an array of n rows, three of those that a rank holds and some edges do.
+
+    >>> columns_at_once(10**6, 2**30), columns_at_once(10**6, 2**30, Ranks(0, 3))
+    (53, 107)
+    """
+    return max(1, int(0.8 * memory) // (4 * (n + 3 * -(-n // ranks.size))))
 
 
 def fitted_rows(graph: Data) -> Tensor:
@@ -142,11 +163,12 @@ def fitted_rows(graph: Data) -> Tensor:
     )
 
 
-def row_chunks(graph: StoredGraph) -> Iterator[tuple[int, Tensor]]:
-    """The rows of X a few at a time, with the number of the first."""
+def row_chunks(graph: StoredGraph, rows: range | None = None) -> Iterator[tuple[int, Tensor]]:
+    """The rows of X, or these, a few at a time, with the number of the first."""
     step = max(1, ENTRIES // (2**10 if is_csr(graph.x) else graph.num_features))
-    for start in range(0, graph.num_nodes, step):
-        yield start, graph.rows_of_x(start, min(graph.num_nodes, start + step))
+    rows = range(graph.num_nodes) if rows is None else rows
+    for start in range(rows.start, rows.stop, step):
+        yield start, graph.rows_of_x(start, min(rows.stop, start + step))
 
 
 def stored_hops(
@@ -156,45 +178,59 @@ def stored_hops(
     steps: int,
     teleport: float,
     kind: str = "float32",
+    ranks: Ranks = ALONE,
 ) -> tuple[StoredHop, ...]:
     """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder.
 
-    ``kind`` is the type of their files; X itself is float32 in any case.
+    Args:
+        graph: The graph.
+        preparation: Fitted, and the same on all ranks.
+        powers: The powers of Â.
+        steps: K of PageRank; 0 leaves it out.
+        teleport: α of PageRank.
+        kind: The type of the files, ``float32`` or ``float16``; X itself is float32 in any case.
+        ranks: Who propagates. Each gets the rows that it holds.
     """
     files = HopFiles.of(graph.folder, preparation, steps, teleport, kind)
     wanted = [*powers, *([PAGERANK] if steps else [])]
-    with locked(files.folder):
-        if any(map(files.lacks, wanted)) and files.lacks(0):
+    with files.locked(ranks):
+        if ranks.size == 1:
+            for key in {0, *wanted}:
+                files.join(key)
+        own = files.of_rank(ranks)
+        missing = [key for key in wanted if ranks.any(own.lacks(key))]
+        if missing and own.lacks(0):
             graph.report("Preparing the features …")
-            _write_x(graph, preparation, files.path(0))
-        missing = [key for key in wanted if files.lacks(key)]
+            _write_x(graph, preparation, own.path(0), ranks)
+        missing = [key for key in missing if key != 0]
         if missing:
-            _write_hops(graph, preparation.out_features, files, missing)
-    return tuple(open_hop(files.path(key)) for key in wanted)
+            _write_hops(graph, preparation.out_features, own, missing, ranks)
+        return tuple(own.open(key, ranks.range(graph.num_nodes)) for key in wanted)
 
 
-def _write_x(graph: StoredGraph, preparation: Preparation, path: Path) -> None:
+def _write_x(graph: StoredGraph, preparation: Preparation, path: Path, ranks: Ranks) -> None:
     with replacing(path) as temporary, Growing(temporary, np.dtype(np.float32), preparation.out_features) as file:
-        for _, rows in row_chunks(graph):
+        for _, rows in row_chunks(graph, ranks.range(graph.num_nodes)):
             file.append(_dense(preparation.apply(rows)).numpy())
 
 
-def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequence[int]) -> None:
-    """Write these hops; columns that an earlier try has finished are not computed again."""
-    n = graph.num_nodes
-    at_once = min(width, columns_at_once(n, graph.memory))
-    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}-{files.kind}.json"
+def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequence[int], ranks: Ranks) -> None:
+    """Write these hops; columns that an earlier try has finished on all ranks are not computed again."""
+    n, rows = graph.num_nodes, ranks.range(graph.num_nodes)
+    at_once = ranks.least(min(width, columns_at_once(n, share(graph.memory, ranks.sharing), ranks)))
+    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}-{files.kind}{files.part}.json"
     partial = {key: files.path(key).with_suffix(f".{at_once}.partial") for key in missing}
     done = 0
     if note.exists() and all(path.exists() for path in partial.values()):
         done = int(json.loads(note.read_text()))
     else:
         for path in partial.values():
-            create_hop(path, n, width, files.kind)
+            create_hop(path, len(rows), width, files.kind)
+    done = ranks.least(done)
 
     # X is mapped only while it is read: pages that were touched count as memory of the process
     def columns(start: int, stop: int) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(open_array(files.path(0))[:, done + start : done + stop]))
+        return torch.from_numpy(np.ascontiguousarray(files.open(0, rows).array[:, done + start : done + stop]))
 
     left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
     last = PAGERANK if PAGERANK in missing else powers[-1]
@@ -202,15 +238,16 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
         graph.report(f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
     steps = files.steps if PAGERANK in missing else 0
     for key, start, hop in propagate_columns(
-        DiskAdjacency(graph), left, columns, powers, steps, files.teleport, at_once
+        DiskAdjacency(graph, ranks), left, columns, powers, steps, files.teleport, at_once
     ):
         end = done + start + hop.shape[1]
-        write_columns(partial[key], done + start, hop)
+        write_columns(partial[key], done + start, hop, ranks)
         if key == last:
             with replacing(note) as temporary:
                 temporary.write_text(json.dumps(end))
             if end < width:
                 graph.report(f"  {end} of {counted(width, 'column')} done")
+    ranks.wait()
     for key, path in partial.items():
         path.replace(files.path(key))
     note.unlink()
