@@ -270,8 +270,9 @@ class EncoderMethod(Method):
             if isinstance(self.encoder, Hops) and isinstance(other.encoder, Hops):
                 self.encoder.take_over(other.encoder)
         else:
-            self.preparation.fit(fitted_rows(graph).float())
-            self.ranks.share(self)  # before it is applied: other machines round otherwise
+            if self.ranks.first:
+                self.preparation.fit(fitted_rows(graph).float())
+            self.ranks.share(self)
             inputs = self._read(graph)
             if isinstance(self.encoder, Hops):
                 assert isinstance(inputs, HopInputs)
