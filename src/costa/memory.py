@@ -63,3 +63,12 @@ def whole() -> int:
 def workspace(limit: int | None) -> int:
     """The bytes that arrays may take under a limit of the whole process, by default half of what is available."""
     return max(LEAST, (available() // 2 if limit is None else limit) - IMPORTS)
+
+
+def share(memory: int, processes: int) -> int:
+    """What each of several processes may take of a workspace, since each has imports of its own.
+
+    >>> size(share(parse_size("7.5GiB"), 4)), share(2**30, 1) == 2**30
+    ('1.5 GiB', True)
+    """
+    return max(LEAST, (memory + IMPORTS) // processes - IMPORTS)

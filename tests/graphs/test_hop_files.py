@@ -7,6 +7,7 @@ import torch
 from costa.graphs.ahead import ReadAhead
 from costa.graphs.hop_files import HALF, Halves, HopFiles, create_hop, open_hop, write_columns
 from costa.nn import FeatureReduction, FeatureScaling, Preparation
+from costa.nn.ranks import ALONE, Ranks
 
 
 def stored(path, x, kind, at_once=2):
@@ -68,8 +69,35 @@ def test_rows_are_read_a_few_at_a_time(tmp_path, x):
     ReadAhead([hop.array]).prefetch(rows)  # the row of exponents is not one of those
 
 
+@pytest.mark.parametrize("kind", ["float32", HALF])
+def test_a_range_of_rows_is_mapped_by_itself(tmp_path, x, kind):
+    whole = stored(tmp_path / "1.npy", x, kind).block[:]
+    hop = open_hop(tmp_path / "1.npy", range(17, 40))
+    assert torch.equal(hop.block[:], whole[17:40])
+    assert len(hop.array) == 23
+    ReadAhead([hop.array]).prefetch(torch.tensor([0, 22]))
+
+
 def test_a_name_tells_the_type_but_x_is_float32(tmp_path):
     preparation = Preparation(FeatureScaling("none", 3), FeatureReduction(0, 3))
     full, half = (HopFiles.of(str(tmp_path), preparation, 10, 0.1, kind) for kind in ("float32", HALF))
     assert [full.path(key).name for key in (0, 4, -1)] == ["0.npy", "4.npy", "pagerank-10-0.1.npy"]
     assert [half.path(key).name for key in (0, 4, -1)] == ["0.npy", "4-float16.npy", "pagerank-10-0.1-float16.npy"]
+    assert half.of_rank(ALONE) == half
+    part = half.of_rank(Ranks(1, 3))
+    assert [part.path(key).name for key in (0, 4)] == ["0.part-1-of-3.npy", "4-float16.part-1-of-3.npy"]
+
+
+def test_parts_are_joined_if_all_are_here(tmp_path, x):
+    files = HopFiles(tmp_path, 10, 0.1, HALF)
+    stored(tmp_path / "whole", x, HALF)
+    parts = [files.of_rank(Ranks(rank, 2)).path(1) for rank in range(2)]
+    whole = np.load(tmp_path / "whole")
+    np.save(parts[0], np.concatenate([whole[:25], whole[-1:]]))
+    np.save(files.of_rank(Ranks(0, 3)).path(1), whole)  # the only one of another training
+    files.join(1)
+    assert files.lacks(1)
+    np.save(parts[1], whole[25:])
+    files.join(1)
+    assert np.array_equal(np.load(files.path(1)), whole)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1-float16.npy", "1-float16.part-0-of-3.npy", "whole"]

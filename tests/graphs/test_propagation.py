@@ -9,37 +9,17 @@ import torch
 from costa.graphs import load_graph, propagation
 from costa.graphs.propagation import DiskAdjacency, OnDisk, fitted_rows, stored_hops
 from costa.graphs.streaming import keep_on_disk
-from costa.graphs.synthetic import planted_partition
-from costa.nn import Adjacency, FeatureReduction, FeatureScaling, Preparation
+from costa.nn import Adjacency, FeatureScaling
 from costa.nn.held_out import InMemory, held_out_scores
 from costa.nn.hops import propagate
+from tests.graphs.processes import MEMORY, made, prepared
 
-MEMORY = 2**26
 CANDIDATES = [((0,), 0), ((0, 1, 4), 5), ((2,), 5)]
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-def made(*, weighted=False, sparse=False, isolated=False):
-    graph = planted_partition(200, 4, 12, degree=6, homophily=0.8, seed=0)
-    graph.name = "made"
-    if isolated:  # the last nodes have no edge
-        graph.edge_index = graph.edge_index[:, (graph.edge_index < 190).all(0)]
-    if weighted:
-        lower = torch.rand(200, 200, generator=torch.Generator().manual_seed(2))
-        graph.edge_weight = (lower + lower.T)[tuple(graph.edge_index)]
-    if sparse:
-        graph.x = (graph.x * (graph.x > 1.5)).to_sparse_csr()
-    return graph
-
-
-def prepared(graph, kind="standard", rank=0):
-    preparation = Preparation(FeatureScaling(kind, graph.num_features), FeatureReduction(rank, graph.num_features))
-    preparation.fit(graph.x)
-    return preparation
 
 
 def in_memory(graph, preparation, powers, steps):
@@ -59,7 +39,7 @@ def blocks(hops):
 def test_hops_are_those_in_memory(kind, scaling, rank, at_once, monkeypatch):
     monkeypatch.setattr(propagation, "EDGES", 100)
     monkeypatch.setattr(propagation, "ENTRIES", 500)
-    monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: at_once)
+    monkeypatch.setattr(propagation, "columns_at_once", lambda *_: at_once)
     graph = made(**kind)
     preparation = prepared(graph, scaling, rank)
     hops = stored_hops(keep_on_disk(graph, MEMORY), preparation, (4, 0, 1), 10, 0.1)
@@ -78,7 +58,7 @@ def test_hops_that_are_there_are_not_computed_again(monkeypatch):
 
 
 def test_hops_of_both_types_lie_side_by_side(monkeypatch):
-    monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: 5)
+    monkeypatch.setattr(propagation, "columns_at_once", lambda *_: 5)
     graph, preparation = keep_on_disk(made(), MEMORY), prepared(made())
     halves = blocks(stored_hops(graph, preparation, (0, 4), 10, 0.1, "float16"))
     full = blocks(stored_hops(graph, preparation, (0, 4), 10, 0.1))
@@ -97,7 +77,7 @@ def test_hops_of_both_types_lie_side_by_side(monkeypatch):
     [((1, 4), 10, 15, 10 * [5] + 10 * [2]), ((4, 1), 0, 3, 8 * [5] + 4 * [2]), ((4, 1), 0, 10, 4 * [2])],
 )
 def test_after_a_kill_the_other_columns_follow(powers, steps, killed, again, monkeypatch):
-    monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: 5)
+    monkeypatch.setattr(propagation, "columns_at_once", lambda *_: 5)
     graph, preparation = keep_on_disk(made(), MEMORY), prepared(made())
     products = []
 
@@ -165,7 +145,7 @@ def test_the_graph_names_the_stages_of_reading(tmp_path):
 
 
 def test_the_graph_names_the_stages_of_propagation(monkeypatch):
-    monkeypatch.setattr(propagation, "columns_at_once", lambda n, memory: 5)
+    monkeypatch.setattr(propagation, "columns_at_once", lambda *_: 5)
     said = []
     graph = keep_on_disk(made(), MEMORY, said.append)
     for _ in range(2):

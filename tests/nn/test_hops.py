@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from costa.graphs.hop_files import Halves
 from costa.graphs.synthetic import planted_partition
 from costa.nn import Adjacency, Hops
 from costa.nn.hops import OWN, block_weights, propagate, side_by_side
@@ -207,6 +208,25 @@ def test_of_many_rows_v_is_fitted_to_some_evenly_spaced(monkeypatch):
     monkeypatch.setattr("costa.nn.hops.SAMPLE", 14)
     whole.fit(blocks)
     assert torch.equal(whole.basis, part.basis)
+
+
+def test_rows_that_are_read_a_few_at_a_time_are_fitted_and_settled_alike(monkeypatch):
+    monkeypatch.setattr("costa.nn.hops.ROWS", 7)
+    stored, unit = [block.half() for block in make_blocks()], torch.linspace(0.5, 2, D)
+    read, whole = [Halves(block, unit) for block in stored], [block.float() * unit for block in stored]
+    ours, theirs = fitted(read), fitted(whole)
+    for name, tensor in theirs.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], tensor, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(ours.vectors(read), theirs.vectors(whole), rtol=1e-4, atol=1e-5)
+
+
+def test_the_spread_of_rows_that_are_read_a_few_at_a_time_is_not_that_of_rounding(monkeypatch):
+    monkeypatch.setattr("costa.nn.hops.ROWS", 7)
+    equal, far, near = torch.full((N, D), 0.1), 2000 + 2 * torch.randn(N, D, generator=generator()), make_blocks()[0]
+    encoder = make(columns=0)
+    encoder.fit([Halves(block.half(), torch.full((D,), 3.0)) for block in (equal, far, near)])
+    expected = [1.0, *(1 / float(3 * block.half().double().std(correction=0)) for block in (far, near))]
+    torch.testing.assert_close(encoder.scale, torch.tensor(expected), rtol=1e-6, atol=0)
 
 
 def test_settling_gives_the_moments_of_all_rows():

@@ -23,3 +23,10 @@ def test_alone_every_sum_is_its_own_term():
     assert ALONE.agree(0.1, True) == (0.1, True)
     assert ALONE.told(lambda: 7) == 7
     assert [ALONE.any(flag) for flag in (True, False)] == [True, False]
+    assert ALONE.largest(x) is x
+    assert ALONE.least(-7) == -7
+    assert ALONE.complete(x) is x
+
+
+def test_the_processes_of_a_machine_share_its_memory():
+    assert (ALONE.sharing, Ranks(1, 4).sharing, Ranks(1, 4, local=(0, 2)).sharing) == (1, 4, 2)

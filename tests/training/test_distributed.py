@@ -1,13 +1,10 @@
 """Several real processes compute what one does: losses, gradients, weights, vectors and decisions."""
 
-import dataclasses
-
 import pytest
 import torch
 
 from costa import training
 from costa.errors import InputError
-from costa.graphs.ahead import ReadAhead
 from costa.nn.ranks import ALONE, Ranks
 from tests.training import processes
 from tests.training.processes import CASES, MORE, everything, small_graph, together
@@ -104,12 +101,6 @@ def test_a_process_keeps_its_rows_alone():
         for mine, all_rows in zip(part.at(rows).blocks, inputs.blocks, strict=True):
             assert torch.equal(mine, all_rows[rows[held]])
         assert all(block.untyped_storage().nbytes() == block.nbytes for block in part.blocks)
-        on_disk = dataclasses.replace(inputs, ahead=ReadAhead([]))
-        mapped = on_disk.part(Ranks(rank, 3).range(graph.num_nodes))
-        assert all(torch.equal(*pair) for pair in zip(mapped.blocks, part.blocks, strict=True))
-        assert all(
-            mine.data_ptr() >= all_rows.data_ptr() for mine, all_rows in zip(mapped.blocks, inputs.blocks, strict=True)
-        )
 
 
 @pytest.mark.parametrize(

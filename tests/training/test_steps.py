@@ -1,6 +1,7 @@
 """Epochs: Adam's steps of the loss, and several seeds side by side train exactly as each would alone."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,8 +10,10 @@ from costa import settings, training
 from costa.errors import InputError
 from costa.graphs import ahead
 from costa.graphs.ahead import ReadAhead
+from costa.graphs.hop_files import open_hop
 from costa.graphs.streaming import keep_on_disk
 from costa.graphs.synthetic import planted_partition
+from costa.methods.encoding import HopInputs
 from costa.nn import SparseMatrix
 
 SEEDS = [0, 1, 7]
@@ -248,10 +251,12 @@ def test_a_resumed_training_asks_for_rows_too_and_has_the_same_bits(on_disk, bui
 
 def test_a_process_asks_for_the_rows_that_it_holds(on_disk, build, asked):
     (method,) = prepared([build(**HOPS)], on_disk)
-    part = method.inputs(on_disk).part(range(10, 20))
-    part.at(torch.tensor([11, 3]))
+    (path,) = Path(on_disk.folder).glob("hops/*/4.npy")
+    part = HopInputs.on_disk([open_hop(path, range(10, 20))], first=10)
+    (block,) = part.at(torch.tensor([11, 3])).blocks
+    assert torch.equal(block, method.inputs(on_disk).at(torch.tensor([11])).blocks[1])
     part.prefetch(lambda: torch.tensor([40, 19, 3, 10, 20]))
-    assert [rows.tolist() for rows in asked] == [[19, 10]]
+    assert [rows.tolist() for rows in asked] == [[9, 0]]  # places among those that it holds
 
 
 def test_rows_in_memory_are_not_even_drawn_ahead(graph, on_disk, build, monkeypatch):

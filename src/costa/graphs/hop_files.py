@@ -4,6 +4,7 @@
     4.npy                   Â⁴X, float32
     pagerank-10-0.1.npy     ten steps of PageRank with α = 0.1
     4-float16.npy           Â⁴X in half the space; below its n rows is one of whole numbers e
+    4.part-1-of-3.npy       the rows of Â⁴X that the second of three processes holds
 
 Column j of a float16 file is 2^e_j times what is stored. The unit 2^e_j brings the largest number of the column to
 between 2¹⁴ and 2¹⁵, of the 2¹⁶ that float16 reaches, so nothing overflows, and numbers down to 2⁻²⁸ of the largest keep
@@ -13,9 +14,10 @@ the eleven bits that float16 has. As the units are powers of two, only this one 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,10 +26,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from costa.graphs.storage import mapped, open_array, open_rows
+from costa.graphs.storage import Growing, mapped, open_array, open_rows
 from costa.nn import Preparation
 from costa.nn.held_out import PAGERANK
-from costa.nn.hops import Block
+from costa.nn.hops import ROWS, Block
+from costa.nn.ranks import ALONE, Ranks
+from costa.writing import locked, replacing
 
 HALF = "float16"
 LARGEST = 15
@@ -74,8 +78,8 @@ class StoredHop(NamedTuple):
     block: Block
 
 
-def open_hop(path: Path) -> StoredHop:
-    """The hop in a file of either type.
+def open_hop(path: Path, rows: range | None = None) -> StoredHop:
+    """The hop in a file of either type, or these rows of it.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "1-float16.npy"
@@ -85,10 +89,9 @@ def open_hop(path: Path) -> StoredHop:
     [3.0, -0.0999755859375]
     """
     whole = open_array(path)
-    if whole.dtype != np.float16:
-        return StoredHop(whole, mapped(whole))
-    array = open_rows(path, range(len(whole) - 1))
-    return StoredHop(array, Halves(mapped(array), _unit(whole[-1])))
+    half = whole.dtype == np.float16
+    array = open_rows(path, range(len(whole) - half) if rows is None else rows)
+    return StoredHop(array, Halves(mapped(array), _unit(whole[-1])) if half else mapped(array))
 
 
 def create_hop(path: Path, n: int, width: int, kind: str) -> None:
@@ -96,12 +99,17 @@ def create_hop(path: Path, n: int, width: int, kind: str) -> None:
     np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(kind), shape=(n + (kind == HALF), width))
 
 
-def write_columns(path: Path, start: int, columns: Tensor) -> None:
-    """Write the next columns of a hop; the file is mapped only meanwhile, since mapped pages count as memory."""
+def write_columns(path: Path, start: int, columns: Tensor, ranks: Ranks = ALONE) -> None:
+    """Write the next columns of a hop, or a rank's rows of them, in units that are the same for all ranks.
+
+    The file is mapped only meanwhile: pages that were touched count as memory of the process.
+    """
     file = np.lib.format.open_memmap(path, mode="r+")
     place = slice(start, start + columns.shape[1])
     if file.dtype == np.float16:
-        largest = torch.linalg.vector_norm(columns, torch.inf, dim=0)
+        # of a tiny graph a rank may hold no row
+        there = columns if len(columns) else torch.zeros(1, columns.shape[1])
+        largest = ranks.largest(torch.linalg.vector_norm(there, torch.inf, dim=0))
         file[-1, place] = largest.frexp().exponent.clamp(min=SMALLEST) - LARGEST
         columns = columns / _unit(file[-1, place])
     file[: len(columns), place] = columns.numpy()
@@ -120,12 +128,14 @@ class HopFiles:
         steps: K of PageRank.
         teleport: α of PageRank.
         kind: ``float32`` or ``float16``.
+        part: Which rows they have, :attr:`costa.nn.ranks.Ranks.part`; empty for all.
     """
 
     folder: Path
     steps: int
     teleport: float
     kind: str = "float32"
+    part: str = ""
 
     @classmethod
     def of(cls, graph_folder: str, preparation: Preparation, steps: int, teleport: float, kind: str) -> HopFiles:
@@ -138,11 +148,59 @@ class HopFiles:
         folder.mkdir(parents=True, exist_ok=True)
         return cls(folder, steps, teleport, kind)
 
+    def of_rank(self, ranks: Ranks) -> HopFiles:
+        """Those that a rank writes; the whole files if it is alone."""
+        return self if ranks.size == 1 else replace(self, part=ranks.part)
+
     def path(self, key: int) -> Path:
         """The file of a power of Â, or of PageRank."""
         name = f"pagerank-{self.steps}-{self.teleport}" if key == PAGERANK else f"{key}"
-        return self.folder / (f"{name}-{HALF}.npy" if self.kind == HALF and key != 0 else f"{name}.npy")
+        half = f"-{HALF}" if self.kind == HALF and key != 0 else ""
+        return self.folder / f"{name}{half}{'.' if self.part else ''}{self.part}.npy"
 
     def lacks(self, key: int) -> bool:
         """Whether it has yet to be written."""
-        return not self.path(key).exists()
+        return not (self.path(key).exists() or self.whole.path(key).exists())
+
+    def open(self, key: int, rows: range) -> StoredHop:
+        """These rows, which are all of a part, from the whole file if it is there."""
+        whole = self.whole.path(key)
+        return open_hop(whole, rows) if whole.exists() else open_hop(self.path(key))
+
+    @property
+    def whole(self) -> HopFiles:
+        """Those of all rows."""
+        return replace(self, part="")
+
+    def join(self, key: int) -> None:
+        """Make the whole file of its parts, which several processes have written, if all of them are here."""
+        for size in [int(path.stem.rpartition("-")[2]) for path in self._parts(key, 0, "*")]:
+            parts = [path for rank in range(size) for path in self._parts(key, rank, size)]
+            if len(parts) < size or self.path(key).exists():
+                continue
+            arrays = [open_array(part) for part in parts]
+            half = arrays[0].dtype == np.float16
+            with (
+                replacing(self.path(key)) as temporary,
+                Growing(temporary, arrays[0].dtype, arrays[0].shape[1]) as file,
+            ):
+                for array in arrays:
+                    rows = array[: len(array) - half]
+                    for start in range(0, len(rows), ROWS):
+                        file.append(rows[start : start + ROWS])
+                if half:
+                    file.append(arrays[0][-1:])
+            for part in parts:
+                part.unlink()
+
+    def _parts(self, key: int, rank: int, size: int | str) -> list[Path]:
+        pattern = replace(self, part=f"part-{rank}-of-{size}").path(key)
+        return list(self.folder.glob(pattern.name))
+
+    @contextlib.contextmanager
+    def locked(self, ranks: Ranks) -> Iterator[None]:
+        """Hold the folder's lock: the first rank does for all of them."""
+        with locked(self.folder) if ranks.first else contextlib.nullcontext():
+            ranks.wait()
+            yield
+            ranks.wait()

@@ -11,6 +11,11 @@ never written out. One chain of products gives the powers and, as a sum over the
 
 The hops are written beside the graph (:mod:`costa.graphs.hop_files`), under a name made from how X was prepared, and
 are used again. Columns that are done are noted, so that after a kill the others follow.
+
+Of several processes each prepares, multiplies and writes the rows that it holds. A row of Â H is the same sum whoever
+takes it, but of rows that others hold: before each product, all ranks get all rows of D̂^-½ H. Of the three arrays only
+that one then has n rows, and the other two have n/N. The memory is for all processes of a machine, and each takes its
+share.
 """
 
 from __future__ import annotations
@@ -26,14 +31,16 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, open_hop, write_columns
-from costa.graphs.storage import Growing, StoredGraph, mapped, open_array
+from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, write_columns
+from costa.graphs.storage import Growing, StoredGraph, mapped
+from costa.memory import share
 from costa.nn import FeatureScaling, Preparation
 from costa.nn.held_out import ITERATIONS, PAGERANK, columns_of
+from costa.nn.ranks import ALONE, Ranks
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import Features, is_csr
 from costa.wording import counted
-from costa.writing import locked, replacing
+from costa.writing import replacing
 
 EDGES = 2**22
 """Edges that are multiplied at a time."""
@@ -44,7 +51,7 @@ FITTED, FITTED_ENTRIES = 2**18, 2**26
 
 
 class DiskAdjacency:
-    """Â of a graph on disk, times arrays of n rows.
+    """Â of a graph on disk, times arrays of n rows; or of those that a rank holds.
 
     >>> from costa.graphs import load_graph
     >>> graph = load_graph("digits", memory="1GiB")
@@ -53,25 +60,33 @@ class DiskAdjacency:
     torch.Size([1797, 2])
     """
 
-    def __init__(self, graph: StoredGraph) -> None:
+    def __init__(self, graph: StoredGraph, ranks: Ranks = ALONE) -> None:
         self._crow, self._col, self._weight = graph.crow, graph.col, graph.get("edge_weight")
-        self.n = graph.num_nodes
+        self.n, self._ranks, self.held = graph.num_nodes, ranks, ranks.range(graph.num_nodes)
         self._parts = self._cut()
-        degree = self._crow.diff().float() if self._weight is None else self._weighted_degree()
+        if self._weight is None:
+            degree = self._crow[self.held.start : self.held.stop + 1].diff().float()
+        else:
+            degree = self._weighted_degree()
         self.scale = (degree + 1).rsqrt_()[:, None]
-        """D̂^-½, as a column."""
+        """The rows of D̂^-½ that are held, as a column."""
 
     def multiply(self, g: Tensor, out: Tensor) -> Tensor:
-        """Â H, written to ``out``, for G = D̂^-½ H."""
+        """The rows of Â H that this rank holds, written to ``out``, for G = D̂^-½ H.
+
+        ``g`` has room for all rows, of which this rank has written those that it holds.
+        """
+        self._ranks.complete(g)
+        first = self.held.start
         for start, stop in self._parts:
-            rows = slice(start, stop)
             col, ends, weight = self._edges(start, stop)
+            place = out[start - first : stop - first]
             if len(col):
                 sums = F.embedding_bag(col, g, ends, mode="sum", per_sample_weights=weight, include_last_offset=True)
-                torch.add(sums, g[rows], out=out[rows])
+                torch.add(sums, g[start:stop], out=place)
             else:
-                out[rows] = g[rows]
-            out[rows] *= self.scale[rows]
+                place.copy_(g[start:stop])
+            place *= self.scale[start - first : stop - first]
         return out
 
     def _edges(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -82,17 +97,20 @@ class DiskAdjacency:
         return self._col[inside], (ends - ends[0]).int(), weight
 
     def _cut(self) -> list[tuple[int, int]]:
-        """Ranges of rows with about EDGES edges each."""
-        cuts = torch.searchsorted(self._crow.contiguous(), torch.arange(0, int(self._crow[-1]), EDGES))
-        bounds = torch.cat([torch.tensor([0]), cuts, torch.tensor([self.n])]).clamp(max=self.n).unique().tolist()
+        """Ranges of the rows that are held, with about EDGES edges each."""
+        start, stop = self.held.start, self.held.stop
+        edges = torch.arange(int(self._crow[start]), int(self._crow[stop]), EDGES)
+        cuts = torch.searchsorted(self._crow.contiguous(), edges)
+        bounds = torch.cat([torch.tensor([start]), cuts, torch.tensor([stop])]).clamp(start, stop).unique().tolist()
         return list(itertools.pairwise(bounds))
 
     def _weighted_degree(self) -> Tensor:
-        degree = torch.zeros(self.n)
+        degree, first = torch.zeros(len(self.held)), self.held.start
         for start, stop in self._parts:
             _, ends, weight = self._edges(start, stop)
             assert weight is not None
-            degree[start:stop] = torch.segment_reduce(weight, "sum", offsets=ends.long(), initial=0)
+            sums = torch.segment_reduce(weight, "sum", offsets=ends.long(), initial=0)
+            degree[start - first : stop - first] = sums
         return degree
 
 
@@ -105,26 +123,32 @@ def propagate_columns(
     teleport: float,
     at_once: int,
 ) -> Iterator[tuple[int, int, Tensor]]:
-    """Some columns of a hop at a time: its power (:data:`PAGERANK`), the first column, and n rows of them.
+    """Some columns of a hop at a time: its power (:data:`PAGERANK`), the first column, and the rows of them.
 
     The rows are valid until the next ones are asked for.
 
     Args:
         adjacency: Â.
         width: The columns of X.
-        columns_of_x: The columns from one number to another, n rows; they are copied.
+        columns_of_x: The columns from one number to another, n rows or those that a rank holds; they are copied.
         powers: The powers of Â, above 0.
         steps: K; 0 leaves PageRank out.
         teleport: α.
         at_once: The most columns at a time.
     """
-    last = max([*powers, steps])
-    arrays = [empty(adjacency.n * min(width, at_once)) for _ in range(3)]
+    last = products(powers, steps)
+    held = adjacency.held
+    counts = (len(held), adjacency.n, len(held))
+    arrays = [empty(count * min(width, at_once)) for count in counts]
     for start in range(0, width, at_once):
         stop = min(width, start + at_once)
-        x, g, hop = (array[: adjacency.n * (stop - start)].view(-1, stop - start) for array in arrays)
+        x, g, hop = (
+            array[: count * (stop - start)].view(count, stop - start)
+            for array, count in zip(arrays, counts, strict=True)
+        )
+        own = g[held.start : held.stop]
         x.copy_(columns_of_x(start, stop))
-        torch.mul(x, adjacency.scale, out=g)
+        torch.mul(x, adjacency.scale, out=own)
         pagerank = x.mul_(teleport)
         for power in range(1, last + 1):
             adjacency.multiply(g, out=hop)
@@ -134,9 +158,18 @@ def propagate_columns(
             if power in powers:
                 yield power, start, hop
             if power < last:
-                torch.mul(hop, adjacency.scale, out=g)
+                torch.mul(hop, adjacency.scale, out=own)
         if steps:
             yield PAGERANK, start, pagerank
+
+
+def products(powers: Sequence[int], steps: int) -> int:
+    """How many products with Â all of this takes, for each column: one chain gives the powers and PageRank.
+
+    >>> products((1, 4), 10), products((0, 4), 0)
+    (10, 4)
+    """
+    return max([*powers, steps])
 
 
 def empty(size: int) -> Tensor:
@@ -144,9 +177,13 @@ def empty(size: int) -> Tensor:
     return torch.from_numpy(np.empty(size, dtype=np.float32))
 
 
-def columns_at_once(n: int, memory: int) -> int:
-    """How many columns fit, if three arrays of them and some edges do."""
-    return max(1, int(0.8 * memory) // (3 * 4 * n))
+def columns_at_once(n: int, memory: int, ranks: Ranks = ALONE) -> int:
+    """How many columns fit, if an array of n rows, two of those that a rank holds and some edges do.
+
+    >>> columns_at_once(10**6, 2**30), columns_at_once(10**6, 2**30, Ranks(0, 3))
+    (71, 128)
+    """
+    return max(1, int(0.8 * memory) // (4 * (n + 2 * -(-n // ranks.size))))
 
 
 def fitted_rows(graph: Data) -> Tensor:
@@ -159,11 +196,12 @@ def fitted_rows(graph: Data) -> Tensor:
     )
 
 
-def row_chunks(graph: StoredGraph) -> Iterator[tuple[int, Tensor]]:
-    """The rows of X a few at a time, with the number of the first."""
+def row_chunks(graph: StoredGraph, rows: range | None = None) -> Iterator[tuple[int, Tensor]]:
+    """The rows of X, or these, a few at a time, with the number of the first."""
     step = max(1, ENTRIES // (2**10 if is_csr(graph.x) else graph.num_features))
-    for start in range(0, graph.num_nodes, step):
-        yield start, graph.rows_of_x(start, min(graph.num_nodes, start + step))
+    rows = range(graph.num_nodes) if rows is None else rows
+    for start in range(rows.start, rows.stop, step):
+        yield start, graph.rows_of_x(start, min(rows.stop, start + step))
 
 
 def stored_hops(
@@ -173,45 +211,59 @@ def stored_hops(
     steps: int,
     teleport: float,
     kind: str = "float32",
+    ranks: Ranks = ALONE,
 ) -> tuple[StoredHop, ...]:
     """The hops of a prepared X, as :func:`costa.nn.hops.propagate` orders them, mapped from the graph's folder.
 
-    ``kind`` is the type of their files; X itself is float32 in any case.
+    Args:
+        graph: The graph.
+        preparation: Fitted, and the same on all ranks.
+        powers: The powers of Â.
+        steps: K of PageRank; 0 leaves it out.
+        teleport: α of PageRank.
+        kind: The type of the files, ``float32`` or ``float16``; X itself is float32 in any case.
+        ranks: Who propagates. Each gets the rows that it holds.
     """
     files = HopFiles.of(graph.folder, preparation, steps, teleport, kind)
     wanted = [*powers, *([PAGERANK] if steps else [])]
-    with locked(files.folder):
-        if any(map(files.lacks, wanted)) and files.lacks(0):
+    with files.locked(ranks):
+        if ranks.size == 1:
+            for key in {0, *wanted}:
+                files.join(key)
+        own = files.of_rank(ranks)
+        missing = [key for key in wanted if ranks.any(own.lacks(key))]
+        if missing and own.lacks(0):
             graph.report("Preparing the features …")
-            _write_x(graph, preparation, files.path(0))
-        missing = [key for key in wanted if files.lacks(key)]
+            _write_x(graph, preparation, own.path(0), ranks)
+        missing = [key for key in missing if key != 0]
         if missing:
-            _write_hops(graph, preparation.out_features, files, missing)
-    return tuple(open_hop(files.path(key)) for key in wanted)
+            _write_hops(graph, preparation.out_features, own, missing, ranks)
+        return tuple(own.open(key, ranks.range(graph.num_nodes)) for key in wanted)
 
 
-def _write_x(graph: StoredGraph, preparation: Preparation, path: Path) -> None:
+def _write_x(graph: StoredGraph, preparation: Preparation, path: Path, ranks: Ranks) -> None:
     with replacing(path) as temporary, Growing(temporary, np.dtype(np.float32), preparation.out_features) as file:
-        for _, rows in row_chunks(graph):
+        for _, rows in row_chunks(graph, ranks.range(graph.num_nodes)):
             file.append(_dense(preparation.apply(rows)).numpy())
 
 
-def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequence[int]) -> None:
-    """Write these hops; columns that an earlier try has finished are not computed again."""
-    n = graph.num_nodes
-    at_once = min(width, columns_at_once(n, graph.memory))
-    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}-{files.kind}.json"
+def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequence[int], ranks: Ranks) -> None:
+    """Write these hops; columns that an earlier try has finished on all ranks are not computed again."""
+    n, rows = graph.num_nodes, ranks.range(graph.num_nodes)
+    at_once = ranks.least(min(width, columns_at_once(n, share(graph.memory, ranks.sharing), ranks)))
+    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}-{files.kind}{files.part}.json"
     partial = {key: files.path(key).with_suffix(f".{at_once}.partial") for key in missing}
     done = 0
     if note.exists() and all(path.exists() for path in partial.values()):
         done = int(json.loads(note.read_text()))
     else:
         for path in partial.values():
-            create_hop(path, n, width, files.kind)
+            create_hop(path, len(rows), width, files.kind)
+    done = ranks.least(done)
 
     # X is mapped only while it is read: pages that were touched count as memory of the process
     def columns(start: int, stop: int) -> Tensor:
-        return mapped(open_array(files.path(0))[:, done + start : done + stop])
+        return mapped(files.open(0, rows).array[:, done + start : done + stop])
 
     left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
     last = PAGERANK if PAGERANK in missing else powers[-1]
@@ -219,15 +271,16 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
         graph.report(f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
     steps = files.steps if PAGERANK in missing else 0
     for key, start, hop in propagate_columns(
-        DiskAdjacency(graph), left, columns, powers, steps, files.teleport, at_once
+        DiskAdjacency(graph, ranks), left, columns, powers, steps, files.teleport, at_once
     ):
         end = done + start + hop.shape[1]
-        write_columns(partial[key], done + start, hop)
+        write_columns(partial[key], done + start, hop, ranks)
         if key == last:
             with replacing(note) as temporary:
                 temporary.write_text(json.dumps(end))
             if end < width:
                 graph.report(f"  {end} of {counted(width, 'column')} done")
+    ranks.wait()
     for key, path in partial.items():
         path.replace(files.path(key))
     note.unlink()

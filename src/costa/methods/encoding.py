@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -32,7 +32,7 @@ from costa.methods.reach import choose_hops
 from costa.nn import Adjacency, Features, Hops, Preparation, SparseMatrix, sparse_if_faster
 from costa.nn.hops import ROWS, Block, propagate
 from costa.nn.norm import BatchNorm
-from costa.nn.ranks import Ranks
+from costa.nn.ranks import ALONE, Ranks
 
 Rate = float | Tensor | None
 """The probability of dropping, one for all or one for each; None: nothing is dropped."""
@@ -120,15 +120,13 @@ class HopInputs:
         return cls(tuple(propagate(x, adjacency, encoder.powers, encoder.steps, encoder.teleport)))
 
     @classmethod
-    def on_disk(cls, hops: Sequence[StoredHop]) -> HopInputs:
-        """Hops that are mapped from files."""
-        return cls(tuple(hop.block for hop in hops), ahead=ReadAhead([hop.array for hop in hops]))
+    def on_disk(cls, hops: Sequence[StoredHop], first: int | None = None) -> HopInputs:
+        """Hops that are mapped from files, or the rows of them that are held."""
+        return cls(tuple(hop.block for hop in hops), first, ReadAhead([hop.array for hop in hops]))
 
     def part(self, rows: range) -> HopInputs:
-        """A range of rows, in memory of its own unless they are on disk."""
-        parts = tuple(block[rows.start : rows.stop] for block in self.blocks)
-        parts = tuple(part.clone() for part in parts) if self.ahead is None else parts
-        return replace(self, blocks=parts, first=rows.start)
+        """A range of rows, in memory of its own."""
+        return HopInputs(tuple(block[rows.start : rows.stop].clone() for block in self.blocks), rows.start)
 
     def at(self, rows: Tensor) -> HopInputs:
         """These rows of every block, or those of them that are held, on the device of ``rows``."""
@@ -142,7 +140,7 @@ class HopInputs:
         """Let rows be read that :meth:`at` will be called with, if they are on a disk that has to be waited for."""
         if self.ahead is not None and self.ahead.waits:
             each = rows()
-            self.ahead.prefetch(each if self.first is None else each[self.held(each)])
+            self.ahead.prefetch(each if self.first is None else each[self.held(each)] - self.first)
 
     def held(self, rows: Tensor | None) -> Tensor:
         """The places, among these rows or all, of those that are held."""
@@ -272,14 +270,15 @@ class EncoderMethod(Method):
             if isinstance(self.encoder, Hops) and isinstance(other.encoder, Hops):
                 self.encoder.take_over(other.encoder)
         else:
-            self.preparation.fit(fitted_rows(graph).float())
-            self.ranks.share(self)  # before it is applied: other machines round otherwise
+            if self.ranks.first:
+                self.preparation.fit(fitted_rows(graph).float())
+            self.ranks.share(self)
             inputs = self._read(graph)
             if isinstance(self.encoder, Hops):
                 assert isinstance(inputs, HopInputs)
-                self.encoder.fit(inputs.blocks)
+                self.encoder.fit(inputs.blocks, ALONE if inputs.first is None else self.ranks)
                 self.ranks.share(self)
-                if self.ranks.size > 1:
+                if self.ranks.size > 1 and inputs.first is None:
                     inputs = inputs.part(self.ranks.range(graph.num_nodes))
         self._prepared = graph, inputs
 
@@ -309,11 +308,9 @@ class EncoderMethod(Method):
         if not isinstance(encoder := self.encoder, Hops):
             return Inputs.of(graph, self.features(graph), alone=encoder.alone)
         if isinstance(graph, StoredGraph):
-            with self.ranks.first_before_others():
-                hops = stored_hops(
-                    graph, self.preparation, encoder.powers, encoder.steps, encoder.teleport, encoder.stored
-                )
-            return HopInputs.on_disk(hops)
+            reach = (encoder.powers, encoder.steps, encoder.teleport)
+            hops = stored_hops(graph, self.preparation, *reach, encoder.stored, self.ranks)
+            return HopInputs.on_disk(hops, None if self.ranks.size == 1 else self.ranks.range(graph.num_nodes).start)
         return HopInputs.of(graph, self.features(graph), encoder)
 
     def features(self, graph: Data) -> Features:

@@ -24,6 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from costa.nn.encoders import Layer, diffuse
+from costa.nn.ranks import ALONE, Ranks
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import SparseMatrix
 
@@ -172,14 +173,26 @@ class Hops(nn.Module):
         return list(self.scale[:, None].expand(-1, like.shape[1]))
 
     @torch.no_grad()
-    def fit(self, blocks: Sequence[Block]) -> None:
-        """Fit scales and V to the hops, before training."""
-        spread = torch.stack([_spread(block) for block in blocks])
+    def fit(self, blocks: Sequence[Block], ranks: Ranks = ALONE) -> None:
+        """Fit scales and V to the hops, before training; of several ranks each has the rows that it holds."""
+        spread = torch.stack([_spread(block, ranks) for block in blocks])
         self.scale.copy_(torch.where(spread > 0, 1 / spread, 1))
         if self.basis.shape[1]:
-            some = slice(None, None, max(1, -(-len(blocks[0]) // SAMPLE)))
-            sample = side_by_side([block[some] for block in blocks], self.weights)
-            self.basis.copy_(right_singular_vectors(sample, self.basis.shape[1]))
+            self.basis.copy_(right_singular_vectors(self._sample(blocks, ranks), self.basis.shape[1]))
+
+    def _sample(self, blocks: Sequence[Block], ranks: Ranks) -> Tensor:
+        """At most SAMPLE rows of the hops side by side, evenly spaced over all rows, whoever holds them."""
+        n = len(blocks[0])
+        if ranks.size > 1:
+            n = int(ranks.total(torch.tensor(n, dtype=torch.float64, device=ranks.device)))
+        first, step = ranks.range(n).start, max(1, -(-n // SAMPLE))
+        before = -(-first // step)  # rows of the sample that other ranks hold
+        rows = side_by_side([block[before * step - first :: step] for block in blocks], self.weights)
+        if ranks.size == 1:
+            return rows
+        sample = torch.zeros(-(-n // step), rows.shape[1], device=ranks.device)
+        sample[before : before + len(rows)] = rows
+        return ranks.total(sample).to(rows.device)
 
     def take_over(self, other: Hops) -> None:
         """What another seed has fitted."""
@@ -221,17 +234,18 @@ class Hops(nn.Module):
         return torch.cat([*codes, self.weight * (side_by_side(blocks, self.weights) @ self.basis)], 1)
 
 
-def _spread(block: Block) -> Tensor:
-    """The standard deviation of all entries."""
-    if isinstance(block, Tensor):
+def _spread(block: Block, ranks: Ranks) -> Tensor:
+    """The standard deviation of all entries, whoever holds them."""
+    if isinstance(block, Tensor) and ranks.size == 1:
         return block.std(correction=0)
-    first = float(block[:1].flatten()[0])  # what all entries are less is left at rounding if they are large
-    sums = torch.zeros(2, dtype=torch.float64)
+    # large entries would leave rounding of their spread; and equal ones, a spread that is not 0
+    (first,) = ranks.agree(float(block[:1].flatten()[:1].sum()))
+    sums = torch.zeros(3, dtype=torch.float64)
     for rows in block.split(ROWS):
         apart = rows.double() - first
-        sums += torch.stack([apart.sum(), apart.square().sum()])
-    mean, square = sums / block.shape.numel()
-    return (square - mean.square()).clamp(min=0).sqrt().float()
+        sums += torch.tensor([rows.numel(), apart.sum(), apart.square().sum()], dtype=torch.float64)
+    count, total, squares = ranks.total(sums.to(ranks.device)).cpu()
+    return (squares / count - (total / count).square()).clamp(min=0).sqrt().float()
 
 
 def _times(block: Block, weight: Tensor) -> Tensor:

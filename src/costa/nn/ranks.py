@@ -17,6 +17,7 @@ one of them: :meth:`Ranks.common_total` sends nothing in the backward pass.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -26,6 +27,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 CPU = torch.device("cpu")
+SENT = 2**22
+"""Numbers of each rank that are sent at a time."""
 T = TypeVar("T")
 
 
@@ -37,6 +40,7 @@ class Ranks:
         rank: The number of this process, from 0.
         size: N, how many there are.
         device: Where sent tensors must be.
+        local: The number of this process among those of its machine, and how many these are; None if all are on one.
 
     >>> list(Ranks(1, 3).range(10)), ALONE.range(10)
     ([3, 4, 5], range(0, 10))
@@ -45,11 +49,22 @@ class Ranks:
     rank: int = 0
     size: int = 1
     device: torch.device = CPU
+    local: tuple[int, int] | None = None
 
     @property
     def first(self) -> bool:
         """Whether this process prints and writes files."""
         return self.rank == 0
+
+    @property
+    def part(self) -> str:
+        """The name of what this rank holds."""
+        return f"part-{self.rank}-of-{self.size}"
+
+    @property
+    def sharing(self) -> int:
+        """How many processes share this machine's memory."""
+        return self.size if self.local is None else self.local[1]
 
     def range(self, n: int) -> range:
         """The rows of n that this rank holds."""
@@ -62,6 +77,33 @@ class Ranks:
     def common_total(self, x: Tensor) -> Tensor:
         """:meth:`total`, if all ranks compute the same from it."""
         return x if self.size == 1 else _CommonTotal.apply(x, self.size)
+
+    def largest(self, x: Tensor) -> Tensor:
+        """The largest that any rank has of each number."""
+        if self.size == 1:
+            return x
+        largest = x.to(self.device, copy=True)
+        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        return largest.to(x.device)
+
+    def least(self, value: int) -> int:
+        """The least that any rank has."""
+        return -int(self.largest(torch.tensor(-value)))
+
+    def complete(self, x: Tensor) -> Tensor:
+        """Fill in the rows of x that other ranks hold, in place; x has room for all rows, on every rank."""
+        if self.size == 1:
+            return x
+        at_once = max(1, SENT // x.shape[1])
+        held = [_range(len(x), rank, self.size) for rank in range(self.size)]
+        for blocks in itertools.zip_longest(*(x[rows.start : rows.stop].split(at_once) for rows in held)):
+            there = {rank: (block, block.to(self.device)) for rank, block in enumerate(blocks) if block is not None}
+            for work in [dist.broadcast(sent, rank, async_op=True) for rank, (_, sent) in there.items() if len(sent)]:
+                work.wait()
+            for block, sent in there.values():
+                if sent is not block:
+                    block.copy_(sent)
+        return x
 
     def mean(self, loss: Tensor, gradients: Sequence[Tensor | None]) -> tuple[Tensor, list[Tensor | None]]:
         """The means of the loss and of the gradients, in one sum; a gradient is None on all ranks or on none."""
@@ -100,14 +142,22 @@ class Ranks:
             for tensor in module.state_dict().values():
                 dist.broadcast(tensor, 0)
 
+    def wait(self) -> None:
+        """Until all ranks have come as far."""
+        self.any(False)
+
     @contextlib.contextmanager
     def first_before_others(self) -> Iterator[None]:
-        """The first rank passes this block before the others enter it: they find what it has written."""
-        if not self.first:
-            self.agree()
+        """The first rank passes this block, then the first of every other machine, then the others.
+
+        So they find what has been written, whether or not the machines share a disk.
+        """
+        turn = 0 if self.first else 1 if self.local is not None and self.local[0] == 0 else 2
+        for _ in range(turn):
+            self.wait()
         yield
-        if self.first:
-            self.agree()
+        for _ in range(2 - turn):
+            self.wait()
 
     def gather(self, parts: Iterator[Tensor], n: int, at_once: int) -> Iterator[Tensor]:
         """On the first rank all n rows, so many at once; on the others the parts that they hold and have sent."""

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 from costa.evaluate.baselines import LAID_OUT
 from costa.graphs.hop_files import HALF
-from costa.graphs.propagation import columns_at_once
+from costa.graphs.propagation import columns_at_once, products
 from costa.graphs.sizes import Sizes
 from costa.memory import IMPORTS
 from costa.methods.reach import COMPARED
@@ -69,7 +69,7 @@ class Shape:
     @property
     def products(self) -> int:
         """K."""
-        return products(max(self.powers, default=0), self.steps, on_disk=self.on_disk)
+        return _products(self.powers, self.steps, on_disk=self.on_disk)
 
     @property
     def hops(self) -> int:
@@ -92,19 +92,19 @@ def compared_columns(n: int, d: int) -> int:
     return 2 * splits * min(rank, d // 2)
 
 
-def products(power: int, steps: int, *, on_disk: bool) -> int:
-    """Products with Â for powers up to this one and PageRank; on disk one chain of them gives both."""
-    return max(power, steps) if on_disk else power + steps
-
-
 def compared_products(*, on_disk: bool) -> int:
     """Products with Â that choosing takes for each column.
 
     >>> compared_products(on_disk=True), compared_products(on_disk=False)
     (10, 14)
     """
-    powers = [max(powers, default=0) for powers, _ in COMPARED]
-    return products(max(powers), max(steps for _, steps in COMPARED), on_disk=on_disk)
+    powers = {power for each, _ in COMPARED for power in each}
+    return _products(sorted(powers), max(steps for _, steps in COMPARED), on_disk=on_disk)
+
+
+def _products(powers: Sequence[int], steps: int, *, on_disk: bool) -> int:
+    """In memory, the powers and PageRank are computed one after the other."""
+    return products(powers, steps) if on_disk else max(powers, default=0) + steps
 
 
 WORK: Mapping[str, Callable[[Shape], float]] = {

@@ -10,6 +10,12 @@ sums over the ranks, whose mathematics is in :mod:`costa.nn.ranks`; with v views
     BatchNorm's moments     2·width + 1 numbers in float64, forward and backward, of each hop and view
 
 That does not depend on n. It is summed by torch.distributed: gloo on a CPU, NCCL on GPUs.
+
+The hops of a graph on disk are propagated by all ranks (:mod:`costa.graphs.propagation`). K products with Â of d
+columns, of max p steps for the powers and the steps of PageRank, send once
+
+    D̂^-½ H before each      K·n·d numbers, of which a rank sends the n/N rows that it holds and receives the others
+    what the encoder fits   at most 4,096 rows of the hops, and a few sums
 """
 
 from __future__ import annotations
@@ -23,6 +29,7 @@ import torch
 import torch.distributed as dist
 
 from costa.errors import InputError
+from costa.graphs.propagation import products
 from costa.methods.costa import Costa
 from costa.nn import Hops
 from costa.nn.norm import BatchNorm
@@ -48,9 +55,13 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size)
     try:
-        yield Ranks(rank, size, device)
+        yield Ranks(rank, size, device, local=_local(rank, size))
     finally:
         dist.destroy_process_group()
+
+
+def _local(rank: int, size: int) -> tuple[int, int]:
+    return int(os.environ.get("LOCAL_RANK", rank)), int(os.environ.get("LOCAL_WORLD_SIZE", size))
 
 
 def started() -> int:
@@ -80,3 +91,12 @@ def bytes_of_step(method: Costa, rows: int) -> int:
     weights = sum(weight.numel() for weight in method.parameters())
     numbers = (k + more) * (views * encoder.out_features + more) + 1 + weights + 1
     return 4 * numbers + 8 * 2 * views * sum(2 * norm.num_features + 1 for norm in norms)
+
+
+def bytes_of_propagation(encoder: Hops, n: int, ranks: Ranks) -> int:
+    """Bytes that a rank receives while the hops of n nodes are propagated: the others' rows of every product.
+
+    Files of float16 add the largest number of each column of each hop, which is four bytes.
+    """
+    columns = len(encoder.basis) // len(encoder.layers)
+    return 4 * products(encoder.powers, encoder.steps) * columns * (n - len(ranks.range(n)))
