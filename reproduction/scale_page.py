@@ -122,7 +122,8 @@ def half(results: Path) -> str:
 
 def _mean(changes: Sequence[float]) -> str:
     error = statistics.stdev(changes) / math.sqrt(len(changes))
-    return f"{statistics.fmean(changes):+.2f} ± {error:.2f}".replace("-", "−")
+    mean = round(statistics.fmean(changes), 2) + 0.0  # no −0.00
+    return f"{mean:+.2f} ± {error:.2f}".replace("-", "−")
 
 
 def _lines(results: Path, name: str) -> list[Line]:
