@@ -117,7 +117,7 @@ class DiskAdjacency:
 def propagate_columns(
     adjacency: DiskAdjacency,
     width: int,
-    columns_of_x: Callable[[int, int], Tensor],
+    write_x: Callable[[int, int, Tensor], None],
     powers: Sequence[int],
     steps: int,
     teleport: float,
@@ -130,7 +130,7 @@ def propagate_columns(
     Args:
         adjacency: Â.
         width: The columns of X.
-        columns_of_x: The columns from one number to another, n rows or those that a rank holds; they are copied.
+        write_x: Writes the columns of X from one number to another: n rows, or those that a rank holds.
         powers: The powers of Â, above 0.
         steps: K; 0 leaves PageRank out.
         teleport: α.
@@ -147,7 +147,7 @@ def propagate_columns(
             for array, count in zip(arrays, counts, strict=True)
         )
         own = g[held.start : held.stop]
-        x.copy_(columns_of_x(start, stop))
+        write_x(start, stop, x)
         torch.mul(x, adjacency.scale, out=own)
         pagerank = x.mul_(teleport)
         for power in range(1, last + 1):
@@ -262,8 +262,8 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
     done = ranks.least(done)
 
     # X is mapped only while it is read: pages that were touched count as memory of the process
-    def columns(start: int, stop: int) -> Tensor:
-        return mapped(files.open(0, rows).array[:, done + start : done + stop])
+    def write_x(start: int, stop: int, x: Tensor) -> None:
+        x.copy_(mapped(files.open(0, rows).array[:, done + start : done + stop]))
 
     left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
     last = PAGERANK if PAGERANK in missing else powers[-1]
@@ -271,7 +271,7 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
         graph.report(f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
     steps = files.steps if PAGERANK in missing else 0
     for key, start, hop in propagate_columns(
-        DiskAdjacency(graph, ranks), left, columns, powers, steps, files.teleport, at_once
+        DiskAdjacency(graph, ranks), left, write_x, powers, steps, files.teleport, at_once
     ):
         end = done + start + hop.shape[1]
         write_columns(partial[key], done + start, hop, ranks)
@@ -303,28 +303,28 @@ class OnDisk:
         """These rows and columns of X, dense."""
         return _dense(columns_of(self._scaling(self._graph.x_at(nodes)), columns))
 
-    def reduced(self, columns: Tensor, rank: int) -> Tensor:
-        """These columns, reduced to what evenly spaced rows have most of."""
-        basis = None
+    def hops(
+        self, columns: Tensor, rank: int, powers: Sequence[int], steps: int, teleport: float, nodes: Tensor
+    ) -> list[Tensor]:
+        """The hops of these columns, reduced to what evenly spaced rows have most of, at these nodes."""
+        width, basis = min(rank, len(columns)), None
         if len(columns) > rank:
             some = columns_of(self._scaling(fitted_rows(self._graph)), columns)
             basis = right_singular_vectors(some, rank, ITERATIONS)
-        part = torch.empty(self.shape[0], min(rank, len(columns)))
-        for start, rows in row_chunks(self._graph):
-            chosen = columns_of(self._scaling(rows), columns)
-            part[start : start + rows.shape[0]] = _dense(chosen) if basis is None else chosen @ basis
-        return part
 
-    def hops(self, part: Tensor, powers: Sequence[int], steps: int, teleport: float, nodes: Tensor) -> list[Tensor]:
-        """The hops of an n × r matrix at these nodes."""
+        def write_x(start: int, stop: int, x: Tensor) -> None:
+            for first, rows in row_chunks(self._graph):
+                chosen = columns_of(self._scaling(rows), columns if basis is not None else columns[start:stop])
+                part = _dense(chosen) if basis is None else chosen @ basis[:, start:stop]
+                x[first : first + len(part)] = part
+
         keys = [*powers, *([PAGERANK] if steps else [])]
-        found = {key: torch.empty(len(nodes), part.shape[1]) for key in keys}
+        found = {key: torch.empty(len(nodes), width) for key in keys}
         if 0 in found:
-            found[0] = part[nodes]
-        at_once = columns_at_once(len(part), self._graph.memory - part.nbytes)
-        for key, start, hop in propagate_columns(
-            self._adjacency, part.shape[1], lambda a, b: part[:, a:b], powers, steps, teleport, at_once
-        ):
+            own = columns_of(self._scaling(self._graph.x_at(nodes)), columns)
+            found[0] = _dense(own) if basis is None else own @ basis
+        at_once = min(width, columns_at_once(self.shape[0], self._graph.memory))
+        for key, start, hop in propagate_columns(self._adjacency, width, write_x, powers, steps, teleport, at_once):
             found[key][:, start : start + hop.shape[1]] = hop[nodes]
         return [found[key] for key in keys]
 

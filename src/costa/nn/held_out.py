@@ -55,11 +55,13 @@ class Columns(Protocol):
     def at(self, nodes: Tensor, columns: Tensor) -> Tensor:
         """These rows and columns of X, dense."""
 
-    def reduced(self, columns: Tensor, rank: int) -> Tensor:
-        """These columns, reduced to ``rank`` by an SVD of :data:`ITERATIONS` iterations if there are more."""
+    def hops(
+        self, columns: Tensor, rank: int, powers: Sequence[int], steps: int, teleport: float, nodes: Tensor
+    ) -> list[Tensor]:
+        """The hops of these columns at these nodes, see :func:`costa.nn.hops.propagate`.
 
-    def hops(self, part: Tensor, powers: Sequence[int], steps: int, teleport: float, nodes: Tensor) -> list[Tensor]:
-        """The hops of an n × r matrix at these nodes, see :func:`costa.nn.hops.propagate`."""
+        More than ``rank`` columns are reduced to so many by an SVD of :data:`ITERATIONS` iterations.
+        """
 
 
 class InMemory:
@@ -81,15 +83,14 @@ class InMemory:
         part = torch.from_numpy(to_scipy(self._x.a)[nodes.numpy()][:, columns.numpy()].toarray())
         return part if self._x.shift is None else part - self._x.shift[columns]
 
-    def reduced(self, columns: Tensor, rank: int) -> Tensor:
-        """These columns, reduced."""
+    def hops(
+        self, columns: Tensor, rank: int, powers: Sequence[int], steps: int, teleport: float, nodes: Tensor
+    ) -> list[Tensor]:
+        """The hops at these nodes."""
         x = columns_of(self._x, columns)
         if x.shape[1] > rank:
-            return x @ right_singular_vectors(x, rank, ITERATIONS)
-        return x if isinstance(x, Tensor) else x.to_dense()
-
-    def hops(self, part: Tensor, powers: Sequence[int], steps: int, teleport: float, nodes: Tensor) -> list[Tensor]:
-        """The hops at these nodes."""
+            x = x @ right_singular_vectors(x, rank, ITERATIONS)
+        part = x if isinstance(x, Tensor) else x.to_dense()
         return [block[nodes] for block in propagate(part, self._adjacency, powers, steps, teleport)]
 
 
@@ -125,7 +126,7 @@ def held_out_scores(x: Columns, candidates: Sequence[Candidate], teleport: float
         nodes = nodes[: count + TESTED]  # the first are known, the others tested
         for one, other in (halves, halves[::-1]):
             y = _targets(x.at(nodes, other))
-            blocks = x.hops(x.reduced(one, rank), powers, steps, teleport, nodes)
+            blocks = x.hops(one, rank, powers, steps, teleport, nodes)
             hops = dict(zip([*powers, PAGERANK], blocks, strict=False))
             for number, (own_powers, own_steps) in enumerate(candidates):
                 kept = [hops[power] for power in [*own_powers, *([PAGERANK] if own_steps else [])]]
