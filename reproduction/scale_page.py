@@ -32,6 +32,17 @@ def _shape(line: Line) -> Shape:
 
 
 LARGER = (10**8, 10**9)
+MACHINES = (1, 64)
+NETWORK = 10**10 / 8
+"""Bytes a second that a machine receives: ten gigabits, assumed."""
+WIDTH = 512
+"""Columns of a vector."""
+SENT = 4 * ((128 + 1) * (2 * 256 + 1) + 2**17)
+"""Bytes of a step's sums, about: a sketch of 128 rows, two views of 256 columns of codes, and so many weights."""
+BATCH = 512
+"""Rows of a batch, for each machine."""
+ALONE = ("read", "choose", "parquet")
+"""What the first machine does for all."""
 LEAST = 10**5
 """Smaller graphs say little about larger ones: their arrays fit into a cache."""
 
@@ -78,20 +89,42 @@ def slopes(results: Path) -> str:
 
 
 def larger(results: Path) -> str:
-    """What the stages would take on larger graphs of the largest measured one's shape, on the same machine."""
+    """What the stages would take on larger graphs of the largest measured one's shape, on one such machine or more.
+
+    What N machines share takes 1/N of the time, and what they send comes on top:
+
+        propagate    4·K·n·d·(1 − 1/N) bytes into each: the others' rows before each product
+        train        the sums of n/(512·N) steps, twice: there and back
+        embed        4·n·512·(1 − 1/N) bytes into the first, which writes all vectors
+    """
     lines = _one_shape(measured(results))
     if not lines:
         return NOT_MEASURED
     known, rows = lines[-1], []
     for nodes in LARGER:
-        line = dict(known) | {"nodes": nodes, "edges": round(known["edges"] * nodes / known["nodes"])}
-        seconds = {
-            stage: known["stages"][stage] * work(_shape(line)) / work(_shape(known)) for stage, work in WORK.items()
-        }
+        shape = _shape(dict(known) | {"nodes": nodes, "edges": round(known["edges"] * nodes / known["nodes"])})
         disk = [size(known["disk"][place] * nodes / known["nodes"]) for place in ("graph", "vectors")]
-        total = sum(seconds.values())
-        rows.append([f"10{_raised(round(math.log10(nodes)))}", *map(duration, [*seconds.values(), total]), *disk])
-    return markdown(["nodes", *WORK, "in all", "disk for the graph", "for the vectors"], rows)
+        for machines in MACHINES:
+            seconds = {
+                stage: known["stages"][stage] * work(shape) / work(_shape(known)) / (1 if stage in ALONE else machines)
+                + _received(stage, shape, machines) / NETWORK
+                for stage, work in WORK.items()
+            }
+            most = max(seconds, key=lambda stage: seconds[stage])
+            cells = map(duration, [*seconds.values(), sum(seconds.values())])
+            rows.append([f"10{_raised(round(math.log10(nodes)))}", str(machines), *cells, most, *disk])
+    header = ["nodes", "machines", *WORK, "in all", "most of it", "disk for the graph", "for the vectors"]
+    return markdown(header, rows)
+
+
+def _received(stage: str, shape: Shape, machines: int) -> float:
+    """Bytes that the machine that gets most of them receives in a stage."""
+    others = 1 - 1 / machines
+    if stage == "propagate":
+        return 4 * shape.products * shape.nodes * shape.columns * others
+    if stage == "train":
+        return 2 * SENT * shape.nodes / (BATCH * machines) * (machines > 1)
+    return 4 * shape.nodes * WIDTH * others if stage == "embed" else 0
 
 
 def half(results: Path) -> str:

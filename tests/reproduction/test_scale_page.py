@@ -64,9 +64,27 @@ def test_a_larger_graph_takes_as_much_a_unit_of_work(store):
     results, add = store
     add(10**7)
     row = scale_page.larger(results).splitlines()[2].strip("| ").split(" | ")
-    assert row[0] == "10⁸"
-    assert row[1:8] == ["2 min"] * 6 + ["10 min"]
-    assert row[8:] == ["95.4 GiB", "381.5 GiB"]
+    assert row[:2] == ["10⁸", "1"]
+    assert row[2:9] == ["2 min"] * 6 + ["10 min"]
+    assert row[10:] == ["95.4 GiB", "381.5 GiB"]
+
+
+def test_several_machines_share_some_stages_and_wait_for_the_network(store, monkeypatch):
+    results, add = store
+    add(10**7)
+    monkeypatch.setattr(scale_page, "MACHINES", (4,))
+    monkeypatch.setattr(scale_page, "LARGER", (10**8,))
+
+    def row():
+        return scale_page.larger(results).splitlines()[2].strip("| ").split(" | ")
+
+    monkeypatch.setattr(scale_page, "NETWORK", 1e30)
+    assert row()[2:9] == ["2 min", "2 min", "25 s", "25 s", "25 s", "2 min", "6 min"]
+    assert row()[9] == "read"
+    # ten products of 64 columns: the rows that three of four machines hold
+    monkeypatch.setattr(scale_page, "NETWORK", 4 * 10 * 10**8 * 64 * 0.75 / 600)
+    assert row()[4] == "10 min"
+    assert row()[9] == "propagate"
 
 
 def test_what_float16_costs_is_the_difference_of_each_seed(tmp_path):
