@@ -63,7 +63,7 @@ def measured(dataset):
         return pages.score(Cell(method, dataset), ROOT / "results", seeds=20)
 
     both = [cell for name in ("costa-sv", "costa-mv") for cell in (score(name), paper.reported_for(name, dataset))]
-    return [paper.title_of(dataset), *both, *map(score, ("untrained", "diffused", "raw"))]
+    return [paper.title_of(dataset), *both, *map(score, ("untrained", "hops", "diffused", "raw"))]
 
 
 def test_measured_numbers_are_those_of_the_store():

@@ -9,6 +9,7 @@ import torch
 from costa import settings, training
 from costa.evaluate import health
 from costa.evaluate.probe import linear_probe
+from costa.graphs.streaming import keep_on_disk
 from costa.graphs.synthetic import planted_partition
 from costa.methods import METHODS, get_method
 from costa.methods.base import GradientMethod
@@ -211,6 +212,8 @@ def test_csr_features_train_to_what_dense_ones_do(name, kind, scaling, rank):
 IN_USE = AUGMENTED | {"features.scaling": "none", "features.rank": 0, "loss.kind": "both", "encoder.steps": 2}
 IN_USE |= {"encoder.columns": 8}
 """Values beside which no other setting is refused."""
+ON_DISK = ("hops", "encoder.stored")
+"""What counts for a graph on disk alone."""
 
 
 def another(name, kind, key):
@@ -231,7 +234,10 @@ def another(name, kind, key):
 def first_epochs(name, kind, key=None):
     """Losses of two epochs, for a setting may be one of what follows a step, and vectors; with another ``key``."""
     changed = {} if key is None else {key: another(name, kind, key)}
-    graph = small_graph()
+    return trained_two_epochs(name, kind, small_graph(), changed)
+
+
+def trained_two_epochs(name, kind, graph, changed):
     method = build(name, graph, IN_USE | {"encoder.kind": kind} | changed)
     return run(method, graph, 2, lr=1e-2, batch=0), method.embed(graph)
 
@@ -242,13 +248,22 @@ def first_epochs(name, kind, key=None):
         (name, kind, key)
         for name, kind in CASES
         for key in settings.flatten(get_method(name).Settings())
-        if not key.startswith("train.") and another(name, kind, key) is not None
+        if not key.startswith("train.") and another(name, kind, key) is not None and (kind, key) != ON_DISK
     ],
 )
 def test_a_setting_counts_or_is_said_to_be_unused(name, kind, key):
     idle = key in get_method(name).unused(merged(name, small_graph(), IN_USE | {"encoder.kind": kind}))
     same = [torch.equal(*each) for each in zip(first_epochs(name, kind, key), first_epochs(name, kind), strict=True)]
     assert all(same) == idle
+
+
+@pytest.mark.parametrize("name", HOPS)
+def test_how_hops_are_stored_counts_on_disk(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    graph, (kind, key) = keep_on_disk(small_graph(), 2**26), ON_DISK
+    full, half = (trained_two_epochs(name, kind, graph, {key: stored})[1] for stored in ("float32", "float16"))
+    assert not torch.equal(full, half)
+    torch.testing.assert_close(full, half, rtol=0, atol=0.02)
 
 
 @pytest.mark.parametrize(
