@@ -25,6 +25,7 @@ import numpy as np
 import torch
 
 from costa import training
+from costa.evaluate import health
 from costa.evaluate.probe import CROSS_VALIDATION, linear_probe
 from costa.evaluate.protocols import splits
 from costa.evaluate.scores import Score
@@ -32,7 +33,7 @@ from costa.methods import get_method
 from costa.runs.provenance import commit, versions
 from costa.tuning import portfolio
 from costa.tuning.portfolio import DEFAULT, PORTFOLIO, STRICT, Candidate, chosen_by, validate
-from reproduction.defaults import BENCHMARKS, MADE, REAL, SPLITS, difference, ending, graph_called, verdict
+from reproduction.defaults import BENCHMARKS, MADE, REAL, SPLITS, difference, graph_called, verdict
 from reproduction.tables import markdown
 
 STORE = Path("results/experiments/choice")
@@ -57,7 +58,7 @@ def measure(
         began = time.perf_counter()
         values = candidate.resolve(graph).values
         method, outcome, z = training.train_and_embed(get_method(candidate.method), values, graph, device=device)
-        status = ending(method, outcome, z, graph)
+        status = health.ending(method, outcome, z, graph.x)
         line: dict[str, Any] = {"graph": name, "candidate": candidate.name, "status": status, "by": by}
         if status == "ok":
             line["validation"] = validate(z, y, by, device).per_split

@@ -39,8 +39,6 @@ from costa.evaluate.probe import linear_probe
 from costa.graphs import as_graph, load_graph
 from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method
-from costa.methods.base import Method
-from costa.nn import Hops
 from costa.runs.provenance import commit, versions
 from costa.settings.layers import parse_assignments
 from costa.settings.presets import resolve
@@ -190,18 +188,10 @@ def embedder(
     def embed(seed: int) -> tuple[torch.Tensor, str, float]:
         began = time.perf_counter()
         trained, outcome, z = training.train_and_embed(method, resolved.values, graph, seed=seed, device=where)
-        return z.float(), ending(trained, outcome, z, graph), time.perf_counter() - began
+        status = health.ending(trained, outcome, z, graph.x)
+        return z.float(), status, time.perf_counter() - began
 
     return embed
-
-
-def ending(method: Method, outcome: training.Outcome, z: torch.Tensor, graph: Data) -> str:
-    """The status of a training; ``collapsed`` also if the codes of hops have, without the columns beside them."""
-    if outcome.status != "ok":
-        return outcome.status
-    encoder = getattr(method, "encoder", None)
-    codes = z[:, : encoder.out_features] if isinstance(encoder, Hops) else z
-    return next((status for part in (codes, z) if (status := health.status(part, graph.x)) != "ok"), "ok")
 
 
 def run(

@@ -193,7 +193,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         choices = _explained(resolved, graph)
         seed = int(self.seed)
         built, outcome, z = training.train_and_embed(method, resolved.values, graph, seed=seed, device=device)
-        status = health.status(z, graph.x)
+        status = health.status(z, graph.x, built.code_columns)
         if "diverged" in (outcome.status, status):
             remedy = health.remedy("diverged", resolved.origins)
             raise InputError(f"the training diverged after {outcome.epochs} epochs; {remedy}.")

@@ -32,6 +32,12 @@ def test_vectors_of_features_on_a_line_may_lie_on_one(x):
     assert health.status(LINE, x) == "ok"
 
 
+def test_codes_must_be_alive_by_themselves():
+    beside = torch.cat([LINE, X], dim=1)
+    assert [health.status(beside, X, codes) for codes in (None, 3, 12)] == ["ok", "collapsed", "ok"]
+    assert health.status(torch.cat([X, LINE], dim=1), X, 9) == "ok"
+
+
 def test_features_may_be_csr():
     assert health.status(LINE, X.to_sparse_csr()) == "collapsed"
     assert health.status(LINE, LINE.to_sparse_csr()) == "ok"

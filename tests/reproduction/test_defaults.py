@@ -1,15 +1,13 @@
 """The comparison of the defaults: what is stored is what is shown, split by split."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from costa import training
-from costa.methods import get_method
-from costa.settings.presets import resolve
+from costa.evaluate import health
 from reproduction import defaults
 
 CPU = torch.device("cpu")
@@ -32,15 +30,20 @@ def test_a_line_for_each_seed_of_what_is_random_and_one_for_the_rest(store):
     assert {len(line["scores"]["10%"]["accuracy"]) for line in lines} == {defaults.SPLITS}
 
 
-def test_codes_that_collapse_are_noticed_beside_columns_that_do_not():
+def test_codes_that_collapse_are_noticed_beside_columns_that_do_not(monkeypatch):
     graph = defaults.graph_called("iris")
-    values = resolve(get_method("costa-mv"), graph, epochs=1).values
-    method, outcome, z = training.train_and_embed(get_method("costa-mv"), values, graph, device=CPU)
-    assert defaults.ending(method, outcome, z, graph) == "ok"
-    z[:, : method.encoder.out_features] = 1
-    assert defaults.health.status(z, graph.x) == "ok"
-    assert defaults.ending(method, outcome, z, graph) == "collapsed"
-    assert defaults.ending(method, replace(outcome, status="diverged"), z, graph) == "diverged"
+    embed = defaults.embedder(defaults.OURS, graph, CPU, {"train.epochs": 1})
+    assert embed(0)[1] == "ok"
+    made = training.train_and_embed
+
+    def with_dead_codes(*given, **options):
+        method, outcome, z = made(*given, **options)
+        z[:, : method.code_columns] = 1
+        assert health.status(z, graph.x) == "ok"
+        return method, outcome, z
+
+    monkeypatch.setattr(training, "train_and_embed", with_dead_codes)
+    assert embed(0)[1] == "collapsed"
 
 
 def test_seeds_are_averaged_on_each_split_and_a_later_line_replaces_an_earlier_one(tmp_path):

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from costa.methods.base import Method
 from costa.nn.sparse import is_csr
 from costa.nn.spectrum import LINE, ROWS, effective_rank, mean_cosine, some_rows
+from costa.training import Outcome
 
 ALIKE = 1 - 1e-6
 """Vectors whose mean cosine is above this count as all alike."""
@@ -18,7 +20,7 @@ COLLAPSED = "all vectors point the same way, lie along one line, or are zero"
 """What a collapse is, in words."""
 
 
-def status(z: Tensor, x: Tensor) -> str:
+def status(z: Tensor, x: Tensor, codes: int | None = None) -> str:
     """``ok``, ``diverged`` or ``collapsed``.
 
     Vectors have diverged if they are not all finite. They have collapsed if all of them point the same way or are zero,
@@ -28,6 +30,7 @@ def status(z: Tensor, x: Tensor) -> str:
         z: The vectors, n × d; of a CSR tensor, only some rows count.
         x: The features that they come from, dense or CSR. An effective rank below 2 says nothing about vectors of one
             or two columns, or of up to three nodes, whose rank cannot be higher.
+        codes: How many columns were trained, the first ones; they must not have collapsed by themselves either.
 
     >>> x = torch.eye(5)
     >>> status(torch.eye(5), x), status(torch.ones(5, 3), x), status(torch.zeros(5, 3), x)
@@ -39,10 +42,17 @@ def status(z: Tensor, x: Tensor) -> str:
     if not _finite(z):
         return "diverged"
     z = some_rows(z) if is_csr(z) else z
+    if codes is not None and codes < z.shape[1] and status(z[:, :codes], x) != "ok":
+        return "collapsed"
     if mean_cosine(z) > ALIKE or not z.any():
         return "collapsed"
     narrow = min(len(z) - 1, z.shape[1]) <= LINE
     return "ok" if narrow or effective_rank(z) >= LINE or effective_rank(x) < LINE else "collapsed"
+
+
+def ending(method: Method, outcome: Outcome, z: Tensor, x: Tensor) -> str:
+    """How a training ended: as the outcome says or, if that is ``ok``, the :func:`status` of its vectors."""
+    return outcome.status if outcome.status != "ok" else status(z, x, method.code_columns)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,11 @@ class Method(nn.Module):
     ranks: Ranks = ALONE
     """The processes that train the method together, see :meth:`join`."""
 
+    @property
+    def code_columns(self) -> int | None:
+        """How many columns of a vector are trained, the first ones; None if all are."""
+        return None
+
     @classmethod
     def build(cls, settings: Any, in_features: int, generator: torch.Generator | None = None) -> Method:
         """The method with new weights, drawn from ``generator`` (on the CPU, whatever the device)."""

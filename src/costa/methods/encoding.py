@@ -255,6 +255,11 @@ class EncoderMethod(Method):
         """Columns of the encoder's vectors."""
         return self.encoder.vector_width if isinstance(self.encoder, Hops) else self.encoder.out_features
 
+    @property
+    def code_columns(self) -> int | None:
+        """The codes of hops; the hops themselves stand beside them."""
+        return self.encoder.out_features if isinstance(self.encoder, Hops) else None
+
     def share(self, other: Method) -> None:
         """Let the next :meth:`prepare` take over the inputs that another seed of the method has prepared."""
         assert isinstance(other, EncoderMethod)

@@ -164,7 +164,7 @@ def write_run(
         job.graph.drop_pages()
     if job.graph.get("node_ids") is not None:
         write_vectors(folder / table_name(), open_array(folder / EMBEDDINGS), job.graph.node_ids)
-    status = health.status(written.some, job.graph.x) if written.finite else "diverged"
+    status = health.status(written.some, job.graph.x, method.code_columns) if written.finite else "diverged"
     metrics = Metrics(
         method=job.method,
         dataset=job.graph.name,

@@ -263,7 +263,7 @@ def _attempt(
         method, outcome, z = training.train_and_embed(
             get_method(candidate.method), values, graph, seed=seed, device=device
         )
-        status = outcome.status if outcome.status != "ok" else health.status(z, graph.x)
+        status = health.ending(method, outcome, z, graph.x)
         if status != "ok":
             return status, None, None
         method.forget()

@@ -107,8 +107,8 @@ def _vectors(
         for method in methods:
             method.settle(job.graph)
         zs = [method.embed(job.graph).float() for method in methods]
-        for z in zs:
-            if (status := health.status(z, job.graph.x)) != "ok":
+        for method, z in zip(methods, zs, strict=True):
+            if (status := health.status(z, job.graph.x, method.code_columns)) != "ok":
                 raise TrainingFailed(status)
         yield place, zs
 
