@@ -419,13 +419,17 @@ def unusual(kind):
     ],
 )
 @pytest.mark.parametrize(
-    "given", [{"train.batch": 0}, {"train.batch": 8}, {"train.batch": 8, "encoder.powers": "0,1,4", "encoder.steps": 3}]
+    "given",
+    [
+        {"train.batch": 0},
+        {"train.batch": 8},
+        {"train.batch": 8, "encoder.norm": "batch", "encoder.powers": "0,1,4", "encoder.steps": 3},
+    ],
 )
 def test_hops_train_on_unusual_graphs(name, kind, given):
     graph = unusual(kind)
     method = get_method(name)
-    given = {"encoder.kind": "hops", "encoder.norm": "batch"} | given
-    values = resolve(method, graph, given=given, epochs=3).values
+    values = resolve(method, graph, given={"encoder.kind": "hops"} | given, epochs=3).values
     built, outcome, z = training.train_and_embed(method, values, graph, device=CPU)
     assert outcome.status == "ok"
     assert z.isfinite().all()
