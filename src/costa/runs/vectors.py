@@ -52,15 +52,19 @@ class Written:
 
 def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int) -> Written:
     """Write n vectors as ``.npy`` as they come, some rows at a time; keep at most SEEN of them."""
-    parts, finite, some = iter(parts), True, list[torch.Tensor]()
+    parts, finite = iter(parts), True
     first, step = next(parts), -(-n // SEEN)
+    # all at once: small arrays that are kept between large ones that are not would leave holes in memory
+    some, seen = torch.empty(-(-n // step), first.shape[1]), 0
     with replacing(path) as temporary, Growing(temporary, np.dtype(np.float32), first.shape[1]) as file:
         for part in itertools.chain([first], parts):
             rows = part.float().to_dense().cpu()
-            some.append(rows[-file.rows % step :: step].clone())
+            kept = rows[-file.rows % step :: step]
+            some[seen : seen + len(kept)] = kept
+            seen += len(kept)
             finite = finite and bool(rows.isfinite().all())
             file.append(rows.numpy())
-    return Written(finite, torch.cat(some))
+    return Written(finite, some[:seen])
 
 
 def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -> None:
