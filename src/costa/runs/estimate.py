@@ -22,17 +22,18 @@ from torch_geometric.data import Data
 
 from costa import training
 from costa.errors import InputError
+from costa.evaluate.baselines import BASELINES
 from costa.graphs.hop_files import HopFiles
 from costa.graphs.sizes import Sizes
-from costa.memory import size, whole, workspace
+from costa.memory import IMPORTS, size, whole, workspace
 from costa.methods import get_method
 from costa.methods.base import GradientMethod, Method
 from costa.methods.encoding import EncoderMethod
 from costa.nn.held_out import PAGERANK
 from costa.runs import costs
 from costa.runs.costs import TYPICAL, TYPICAL_LAYERS, WORK, Shape
+from costa.runs.jobs import cores
 from costa.runs.pace import sample_graph, seconds_of_stages
-from costa.runs.several import cores
 from costa.settings import Train
 from costa.settings.presets import Resolved, resolve
 
@@ -187,12 +188,12 @@ def estimate(
     """
     kind, values, device = get_method(method), resolved.values, device or torch.device("cpu")
     plan = _Plan(kind, values, sizes, workspace(memory))
-    at_once = min(seeds, cores()) if device.type == "cpu" else 1
+    at_once = seeds_at_once(method, resolved, sizes, plan.room if sizes.on_disk else None, device, seeds)
     room = room or Room.now()
     counted = Estimate(
         seconds={},
         measured=False,
-        memory=plan.memory * at_once,
+        memory=_memory_of_seeds(plan, at_once),
         cache=_new_in_cache(plan) if sizes.on_disk else 0,
         vectors=seeds * costs.disk_of_vectors(sizes.nodes, plan.width, table=sizes.named),
         advice=_advice(plan, SPARE * room.memory),
@@ -208,6 +209,37 @@ def estimate(
         seconds={stage: each * (1 if stage in once else rounds) for stage, each in seconds.items()},
         measured=measured,
     )
+
+
+def seeds_at_once(
+    method: str, resolved: Resolved, sizes: Sizes, memory: int | None, device: torch.device, seeds: int
+) -> int:
+    """How many seeds are trained at the same time, each in a process of its own: as cores and memory allow.
+
+    1 means in this process. A baseline takes less time than starting a process. A GPU is shared otherwise.
+
+    Args:
+        method: The name of the method.
+        resolved: Its settings.
+        sizes: Those of the graph.
+        memory: The bytes that arrays may take, in all processes together, of a graph on disk; None for one in memory.
+        device: Device of training.
+        seeds: Runs.
+    """
+    if device.type != "cpu" or method in BASELINES:
+        return 1
+    most = min(seeds, cores())
+    if memory is None:
+        return most
+    # this process waits, but keeps what it has imported
+    return max(1, min(most, memory // _Plan(get_method(method), resolved.values, sizes, 0).memory))
+
+
+def _memory_of_seeds(plan: _Plan, at_once: int) -> int:
+    """Bytes of all processes; those of a graph on disk are started when the first one has written the hops."""
+    if at_once == 1 or not plan.sizes.on_disk:
+        return plan.memory * at_once
+    return max(plan.memory, IMPORTS + at_once * _Plan(plan.method, plan.values, plan.sizes, 0).memory)
 
 
 class _Plan:

@@ -55,3 +55,10 @@ class Job:
         """The settings of the training loop; None for a method without one."""
         train: settings.Train | None = getattr(self.resolved.values, "train", None)
         return train
+
+
+def cores() -> int:
+    """Number of cores that this process may use, within a container's quota."""
+    import joblib
+
+    return int(joblib.cpu_count())
