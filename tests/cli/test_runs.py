@@ -7,6 +7,7 @@ import pytest
 
 from costa.cli.runs import print_run
 from costa.evaluate.baselines import Baseline
+from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult, Score
 from costa.runs import Metrics, several
 from costa.training import Watched
@@ -31,6 +32,15 @@ def test_brackets_in_a_path_are_shown_as_they_are(costa, tmp_path):
     assert "r[old][/b]/\n" in result.out
     assert "not evaluated: --no-probe" in result.out
     assert result.out.endswith(f"\nNext: costa report '{tmp_path}/r[old][/b]' --data-dir {tmp_path}\n")
+
+
+def test_a_sample_is_told_beside_its_scores(capsys):
+    score = Score(0.6, 0.01, (0.6,), "random-10-10-80")
+    probes, sample = [ProbeResult("random-10-10-80", 0.1, score, score)], Sample(50_000, 10**6)
+    for metrics in (Metrics("raw", "d", 0, "ok", probes=probes, sample=each) for each in (sample, None)):
+        print_run(metrics, Path("run"), None)
+        told = "  on 50,000 of 1,000,000 labelled nodes, drawn at random\n" in capsys.readouterr().out
+        assert told == (metrics.sample is not None)
 
 
 @pytest.mark.parametrize(

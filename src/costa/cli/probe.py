@@ -29,12 +29,16 @@ def probe(
     public           the graph's own masks: Planetoid's one split, WikiCS' twenty
     """
     from costa import runs, training
+    from costa.evaluate.samples import sample_of
     from costa.tuning.portfolio import not_held_out
 
     where = training.resolve_device(device)
     data = runs.load_run_graph(run, data_dir)
     result = runs.probe_graph(runs.load_embeddings(run), data, protocol, repeats, where)
-    runs.add_probe(run, result)
+    sample = sample_of(data.y)
+    runs.add_probe(run, result, sample)
     say(f"{run}: accuracy {result.accuracy}\n{' ' * len(str(run))}  macro-F1 {result.macro_f1}")
+    if sample:
+        say(f"{' ' * len(str(run))}  on {sample}, drawn at random")
     note(result.too_few())
     note(not_held_out(runs.read_config(run).get("chosen"), protocol))
