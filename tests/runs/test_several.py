@@ -184,8 +184,9 @@ def test_the_processes_of_a_graph_on_disk_share_its_memory_and_find_its_hops(tmp
     # here instead of in processes
     monkeypatch.setattr(joblib, "Parallel", lambda **_: lambda tasks: [f(*a, **k) for f, a, k in tasks])
     job = stored_job("2.5GiB")
-    job = replace(job, spec="digits")
+    job = replace(job, spec="digits", memory="2.5GiB")
     collected = list(several.execute(job, folders_in(tmp_path, (0, 1)), None))
     assert [metrics.seed for metrics in collected] == [0, 1]
     assert sum(graph.memory + IMPORTS for graph in graphs) + IMPORTS <= parse_size("2.5GiB")
+    assert json.loads((tmp_path / "run-1" / "config.json").read_text())["memory"] == "2.5GiB"
     assert len(waiting) == 2  # before either was trained

@@ -16,6 +16,7 @@ def probe(
     repeats: Annotated[int, typer.Option(min=1, help="Number of splits.")] = 20,
     device: options.Device = "auto",
     data_dir: options.DataDir = None,
+    memory: options.Memory = None,
 ) -> None:
     """Evaluate a run's vectors by logistic regression on splits of the labels; write the result to RUN/metrics.json.
 
@@ -33,7 +34,7 @@ def probe(
     from costa.tuning.portfolio import not_held_out
 
     where = training.resolve_device(device)
-    data = runs.load_run_graph(run, data_dir)
+    data = runs.load_run_graph(run, data_dir, memory)
     result = runs.probe_graph(runs.load_embeddings(run), data, protocol, repeats, where)
     sample = sample_of(data.y)
     runs.add_probe(run, result, sample)

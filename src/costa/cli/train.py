@@ -71,9 +71,9 @@ def train(
     # what a large graph suggests takes a while to find out
     alone = data.beside(ranks.sharing) if isinstance(data, StoredGraph) else data
     resolved = ranks.told(lambda: presets.resolve(chosen, alone, **layers))
-    job = runs.Job(
-        *(data, spec, method, resolved, ranks.device), probe=not no_probe, resume=resume, ranks=ranks, announce=say
-    )
+    more: dict[str, Any] = {"probe": not no_probe, "resume": resume}
+    more |= {"memory": memory, "ranks": ranks, "announce": say}
+    job = runs.Job(data, spec, method, resolved, ranks.device, **more)
     numbers, several = range(seeds) if seeds else [seed or 0], seeds is not None
     if not told:
         ranks.told(lambda: estimate.of_job(job, memory, out, seeds or 1))

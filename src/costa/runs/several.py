@@ -156,7 +156,8 @@ def _in_processes(job: Job, folders: Mapping[int, Path], data_dir: Path | None, 
     with tempfile.TemporaryDirectory() as folder_of_stop:
         stop = Path(folder_of_stop) / "stop"
         # each process reads the graph again, which is faster than sending it
-        work = (job.spec, data_dir, memory, job.method, job.resolved, job.resume, job.chosen, stop)
+        given = {"resume": job.resume, "chosen": job.chosen, "memory": job.memory}
+        work = (job.spec, data_dir, memory, job.method, job.resolved, given, stop)
         tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
         threads = max(1, cores() // workers)
         with (
@@ -195,15 +196,14 @@ def _train_here(
     memory: str | None,
     method: str,
     resolved: Resolved,
-    resume: bool,
-    chosen: Mapping[str, Any] | None,
+    given: Mapping[str, Any],
     stop: Path,
     seed: int,
     folder: Path,
 ) -> Metrics | None:
-    """Train one seed in this process; None if the stop file already exists."""
+    """Train one seed in this process, in its share of the memory; None if the stop file already exists."""
     if stop.exists():
         return None
     graph = load_graph(spec, data_dir=data_dir, memory=memory)
-    job = Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, resume=resume, chosen=chosen)
+    job = Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, **given)
     return execute_one(job, folder, seed, interruptible=True, should_stop=stop.exists)
