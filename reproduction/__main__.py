@@ -12,7 +12,7 @@ import typer
 
 from costa.cli import options
 from costa.cli.console import console, fail, number, print_table, run_app, say
-from costa.runs import several
+from costa.runs.jobs import cores
 from costa.training import resolve_device
 from costa.wording import counted, duration
 from reproduction import grid, targets
@@ -108,7 +108,7 @@ def fill(names: Sequence[str], request: Request, device: str, jobs: int | None, 
             say(f"{done}/{total}  {ended.cell.label} could not be run: {ended.why} {left} left")
 
     try:
-        jobs = jobs or (1 if torch_device.type == "cuda" else several.cores())
+        jobs = jobs or (1 if torch_device.type == "cuda" else cores())
         grid.fill(work, request.results, torch_device, data_dir=data_dir, jobs=jobs, report=report)
     except KeyboardInterrupt:
         say(f"Stopped after {done} of {total} runs. They are in {request.results}; run the same command to continue.")

@@ -21,7 +21,7 @@ from costa.augment.sketches import Sketch
 from costa.graphs import load_graph
 from costa.insight.sketch_rows import DELTA
 from costa.methods import get_method
-from costa.runs import several
+from costa.runs.jobs import cores
 from costa.settings import presets
 from reproduction import store
 
@@ -121,7 +121,7 @@ def measure(request: Request, setup: Setup) -> None:
     # the slowest first keeps all cores busy to the end
     lacking.sort(key=lambda key: -key[2])
     tasks = [joblib.delayed(measure_one)(*key, features[key[0]][0]) for key in lacking]
-    parallel = joblib.Parallel(n_jobs=setup.jobs or several.cores(), return_as="generator")
+    parallel = joblib.Parallel(n_jobs=setup.jobs or cores(), return_as="generator")
     for done, line in enumerate(parallel(tasks), 1):
         made_of = features[line["dataset"]][1]
         metrics = line | {"method": EXPERIMENT, "commit": runs.commit(), "versions": runs.versions()}

@@ -29,7 +29,7 @@ from costa.insight.variants import VARIANTS, stream, subject
 from costa.methods import get_method
 from costa.methods.encoding import EncoderMethod
 from costa.nn import GCN
-from costa.runs import several
+from costa.runs.jobs import cores
 from costa.settings.presets import resolve
 from reproduction import paper, store
 from reproduction.bias import power_law, toy
@@ -122,7 +122,7 @@ def measure_nodes(request: Request, setup: Setup) -> None:
             continue
         graph = load_graph(dataset, data_dir=setup.data_dir)
         setup.announce(f"{dataset}: {len(work)} encoders, {len(VARIANTS)} augmentations of each, {DRAWS} draws of each")
-        jobs = 1 if setup.device.type == "cuda" else setup.jobs or several.cores()
+        jobs = 1 if setup.device.type == "cuda" else setup.jobs or cores()
         tasks = [joblib.delayed(_piece)(graph, encoder, seed, setup.device) for encoder, seed in work]
         for lines in joblib.Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered")(tasks):
             _keep(request.results, lines, SETTINGS, setup.device)

@@ -72,3 +72,12 @@ def share(memory: int, processes: int) -> int:
     ('1.5 GiB', True)
     """
     return max(LEAST, (memory + IMPORTS) // processes - IMPORTS)
+
+
+def beside(memory: int, processes: int) -> int:
+    """What one of several processes may take of a workspace while the others wait with their imports.
+
+    >>> size(beside(parse_size("7.5GiB"), 4)), beside(2**30, 1) == 2**30
+    ('6.0 GiB', True)
+    """
+    return max(LEAST, memory - (processes - 1) * IMPORTS)

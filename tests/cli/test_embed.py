@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 
 
 def test_embed_gives_the_runs_own_vectors_again(digits_run, costa, tmp_path):
@@ -47,3 +48,23 @@ def test_what_cannot_be_embedded_is_one_sentence(costa, tmp_path, digits_run, ow
         result = costa("embed", run, graph, "--out", tmp_path / out)
         assert (result.code, result.err.count("\n")) == (2, 1)
         assert says in result.err
+
+
+@pytest.mark.parametrize("name", ["z.npy", "z.csv"])
+def test_vectors_are_written_as_they_come(digits_run, costa, tmp_path, monkeypatch, name):
+    from costa.methods.costa import Costa
+
+    z, rows = np.load(digits_run / "embeddings.npy"), []
+
+    def embed_rows(self, graph):
+        for part in torch.from_numpy(z).split(500):
+            rows.append(len(part))
+            yield part
+
+    monkeypatch.setattr(Costa, "embed_rows", embed_rows)
+    result = costa("embed", digits_run, "digits", "--out", tmp_path / name)
+    assert result.code == 0, result.err
+    assert rows == [500, 500, 500, 297]
+    found = np.load(tmp_path / name) if name == "z.npy" else np.loadtxt(tmp_path / name, delimiter=",", skiprows=1)
+    np.testing.assert_allclose(found[:, -z.shape[1] :], z, rtol=1e-6)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(("z", "tmp"))] == [name]

@@ -1,10 +1,13 @@
 """``costa estimate``, and the first line of ``costa train``."""
 
+import contextlib
 import json
 import re
 
 import pytest
 
+from costa import training
+from costa.nn.ranks import Ranks
 from costa.runs import estimate as module
 
 LINE = re.compile(r"(A few seconds|About [\d.]+ \w+), [\d.]+ \w+ of memory and [\d.]+ \w+ of disk.*\.")
@@ -79,3 +82,26 @@ def test_several_seeds_are_told_together(costa, tmp_path):
     told = re.search(r"and ([\d.]+) KiB of disk", result.out)
     assert float(told[1]) == pytest.approx(sum(sizes) / 1024, rel=0.01)
     assert json.loads((tmp_path / "runs" / "digits-raw-0" / "metrics.json").read_text())["status"] == "ok"
+
+
+@pytest.mark.parametrize("graph", ["digits", "own"])
+@pytest.mark.parametrize("command", ["train", "estimate"])
+def test_a_limit_is_for_all_processes_of_the_machine(costa, tmp_path, own_graph, monkeypatch, graph, command):
+    pytest.importorskip("pyarrow")
+    alone_but_not_on_this_machine = Ranks(0, 1, local=(0, 2))
+    monkeypatch.setattr(training, "joined", lambda device: contextlib.nullcontext(alone_but_not_on_this_machine))
+    graph = own_graph if graph == "own" else graph
+    result = costa(command, graph, "--memory", "1GiB", "--out", tmp_path / "run")
+    assert result.code == (2 if command == "train" else 1)
+    assert "needs at least 1.3 GiB of memory for 2 processes, and --memory allows 1.0 GiB;" in result.err + result.out
+    assert not (tmp_path / "run").exists()
+    result = costa("estimate", graph, "--memory", "1.5GiB", "--out", tmp_path / "run")
+    assert result.code == 0, result.err
+    assert "GiB for 2 processes, of" in result.out
+
+
+def test_one_process_that_cannot_keep_to_its_limit_is_refused(costa, tmp_path, own_graph):
+    pytest.importorskip("pyarrow")
+    result = costa("train", own_graph, "--memory", "600MiB", "--out", tmp_path / "run")
+    assert result.code == 2
+    assert "this needs at least 768.0 MiB of memory, and --memory allows 600.0 MiB; give --memory 1GiB." in result.err

@@ -23,6 +23,17 @@ def test_probe_adds_to_the_metrics(digits_run, costa, tmp_path):
     assert [probe["protocol"] for probe in metrics["probes"]] == ["random-10-10-80", "random-2-2-96", "random-20-80"]
 
 
+def test_of_very_many_labels_a_sample_is_evaluated_and_its_size_is_told(digits_run, costa, tmp_path, monkeypatch):
+    from costa.evaluate import samples
+
+    monkeypatch.setattr(samples, "MOST", 1000)
+    run = shutil.copytree(digits_run, tmp_path / "run")
+    result = costa("probe", run, "--repeats", 2)
+    assert result.code == 0, result.err
+    assert " on 1,000 of 1,797 labelled nodes, drawn at random\n" in result.out
+    assert json.loads((run / "metrics.json").read_text())["sample"] == {"nodes": 1000, "of": 1797}
+
+
 def test_probes_help_says_what_each_protocol_is(costa):
     from costa.evaluate.protocols import PROTOCOLS
 

@@ -22,7 +22,7 @@ def run(*arguments):
 def test_a_job_that_is_started_again_ends_as_if_nobody_had_been_killed(tmp_path, monkeypatch):
     """The checkpoint that it goes on from is in the middle of an epoch; the graph and its hops are on disk."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    train = ("train", "digits", "--memory", "1GiB", "--epochs", 8, *SMALL)
+    train = ("train", "digits", "--memory", "2GiB", "--epochs", 8, *SMALL)
     killed = Path(__file__).with_name("one_is_killed.py")
     again = run("--max-restarts", 1, killed, *train, "--out", tmp_path / "killed")
     assert again.returncode == 0, again.stderr

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from costa import graphs
 from costa.cli.runs import print_run
+from costa.errors import InputError
 from costa.evaluate.baselines import Baseline
+from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult, Score
-from costa.runs import Metrics, several
+from costa.memory import parse_size, workspace
+from costa.runs import Metrics, folder, several
 from costa.training import Watched
 
 
@@ -31,6 +35,15 @@ def test_brackets_in_a_path_are_shown_as_they_are(costa, tmp_path):
     assert "r[old][/b]/\n" in result.out
     assert "not evaluated: --no-probe" in result.out
     assert result.out.endswith(f"\nNext: costa report '{tmp_path}/r[old][/b]' --data-dir {tmp_path}\n")
+
+
+def test_a_sample_is_told_beside_its_scores(capsys):
+    score = Score(0.6, 0.01, (0.6,), "random-10-10-80")
+    probes, sample = [ProbeResult("random-10-10-80", 0.1, score, score)], Sample(50_000, 10**6)
+    for metrics in (Metrics("raw", "d", 0, "ok", probes=probes, sample=each) for each in (sample, None)):
+        print_run(metrics, Path("run"), None)
+        told = "  on 50,000 of 1,000,000 labelled nodes, drawn at random\n" in capsys.readouterr().out
+        assert told == (metrics.sample is not None)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +84,19 @@ def test_how_a_run_ended_is_said(capsys, metrics, says):
 def test_why_a_run_was_not_evaluated_is_said(capsys):
     print_run(Metrics("raw", "d", 0, "ok"), Path("run"), "--no-probe")
     assert "not evaluated: --no-probe\n  run/\n" in capsys.readouterr().out
+
+
+def test_commands_on_a_run_keep_to_its_limit(costa, tmp_path, monkeypatch):
+    run, small = tmp_path / "run", ("--set", "encoder.width=8", "--set", "encoder.powers=", "--epochs", 1)
+    assert costa("train", "digits", "--memory", "2GiB", "--no-probe", *small, "--out", run).code == 0
+    assert folder.load_run_graph(run, None).memory == workspace(parse_size("2GiB"))
+    assert folder.load_run_graph(run, None, "3GiB").memory == workspace(parse_size("3GiB"))
+
+    def load_graph(*_, memory=None, **__):
+        raise InputError(f"asked for {memory}.")
+
+    monkeypatch.setattr(folder, "load_graph", load_graph)
+    monkeypatch.setattr(graphs, "load_graph", load_graph)
+    for command in (("probe", run), ("report", run), ("embed", run, "digits", "--out", tmp_path / "z.npy")):
+        assert costa(*command).err == "costa: asked for 2GiB.\n"
+        assert costa(*command, "--memory", "3GiB").err == "costa: asked for 3GiB.\n"

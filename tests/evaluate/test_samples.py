@@ -1,10 +1,12 @@
 """Large graphs are evaluated on a sample of their labelled nodes."""
 
+import numpy as np
 import torch
 from torch_geometric.data import Data
 
 from costa.evaluate import baselines, samples
-from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
+from costa.evaluate.samples import Sample, labels_of, rows_at, sample_of, sampled_nodes
+from costa.graphs.storage import mapped, open_array
 from costa.graphs.streaming import keep_on_disk
 from costa.graphs.synthetic import planted_partition
 from costa.runs.evaluation import evaluate
@@ -21,6 +23,8 @@ def test_only_labelled_nodes_are_drawn_and_always_the_same(monkeypatch):
     assert torch.equal(nodes, sampled_nodes(y))
     assert torch.equal(nodes, nodes.sort().values)
     assert sampled_nodes(y[:12]) is None
+    assert sample_of(y) == Sample(10, 30)
+    assert sample_of(y[:12]) is None
 
 
 def test_masks_follow_the_sample():
@@ -38,17 +42,26 @@ def test_rows_are_found_in_parts():
     assert torch.equal(rows_at(z.split(3), None), z)
 
 
+def test_rows_of_a_file_are_read_without_the_others(tmp_path):
+    np.save(tmp_path / "z.npy", np.arange(40_000, dtype=np.float32).reshape(10_000, 4))
+    z = mapped(open_array(tmp_path / "z.npy"))
+    rows = rows_at([z], torch.tensor([3, 9_998]))
+    assert rows.tolist() == [[12, 13, 14, 15], [39_992, 39_993, 39_994, 39_995]]
+    assert rows.untyped_storage().nbytes() == 2 * 4 * 4
+    assert rows_at([z], None).data_ptr() == z.data_ptr()
+
+
 def test_a_run_and_its_baselines_are_scored_on_the_sample(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(samples, "MOST", 120)
     graph = planted_partition(300, 3, 8, degree=6, homophily=0.8, seed=0)
     graph.x = graph.x.sigmoid()  # which is not scaled, by what all nodes or some say
-    said = []
-    (scores,) = evaluate([graph.x], graph, CPU, ["random-10-10-80"], said.append)
-    assert said[0] == "Evaluated on 120 labelled nodes out of 300, drawn at random."
+    (scores,) = evaluate([graph.x], graph, CPU, ["random-10-10-80"])
+    assert scores["sample"] == Sample(120, 300)
     nodes = sampled_nodes(graph.y)
     sample = Data(x=graph.x[nodes], y=graph.y[nodes], edge_index=torch.empty(2, 0, dtype=torch.long), name="sample")
     (alone,) = evaluate([graph.x[nodes]], sample, CPU, ["random-10-10-80"])
+    assert alone["sample"] is None
     assert scores["probes"][0].accuracy == alone["probes"][0].accuracy
     assert scores["clustering"] == alone["clustering"]
     assert scores["baselines"]["raw"] == alone["baselines"]["raw"]

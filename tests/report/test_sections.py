@@ -6,6 +6,7 @@ import pytest
 
 from costa.evaluate.baselines import Baseline
 from costa.evaluate.health import Health
+from costa.evaluate.samples import Sample
 from costa.report.page import render
 
 
@@ -61,3 +62,13 @@ def test_losses_that_are_no_numbers_are_counted(small_run):
     losses = [(1, 3.0), (2, 2.0), (3, float("nan"))]
     assert "In 1 epoch the loss was not a number" in render(dataclasses.replace(small_run.facts, losses=losses))
     assert "A curve needs at least two epochs" in render(dataclasses.replace(small_run.facts, losses=losses[:1]))
+
+
+def test_samples_are_told_beside_what_they_show(small_run):
+    told = " All scores are those of 50,000 of 1,000,000 labelled nodes, drawn at random."
+    assert told in changed(small_run, sample=Sample(50_000, 10**6))
+    assert told not in changed(small_run)
+    nodes = dataclasses.replace(small_run.facts.nodes, of=90)
+    assert " The map shows 60 of 90 nodes, drawn at random;" in render(
+        dataclasses.replace(small_run.facts, nodes=nodes)
+    )

@@ -9,7 +9,9 @@ import torch
 from costa.errors import InputError
 from costa.graphs.sizes import Sizes, sizes_of
 from costa.graphs.synthetic import planted_partition
+from costa.memory import IMPORTS
 from costa.methods import get_method
+from costa.nn.ranks import Ranks
 from costa.runs import estimate as module
 from costa.runs.costs import WORK
 from costa.runs.estimate import Estimate, Room, check, estimate, lacking, settings_before_reading
@@ -157,3 +159,44 @@ def test_room_is_where_the_cache_and_the_run_will_be(tmp_path):
     assert room.out == tmp_path
     assert room.memory > 0
     assert room.out_free > 0
+
+
+ON_DISK = Sizes(10**6, 10**7, 64, on_disk=True, folder=Path("/x"))
+
+
+def of_ranks(size, limit, monkeypatch, sizes=ON_DISK, here=None):
+    monkeypatch.setattr(module, "FEW", float("inf"))  # typical seconds
+    ranks = Ranks(0, size, local=(0, here or size))
+    return estimate("costa-mv", settings_for("costa-mv", sizes), sizes, memory=limit, ranks=ranks, room=ROOM)
+
+
+def test_several_processes_have_imports_each_and_share_the_rest(monkeypatch):
+    one, two = (of_ranks(size, 4 * GIB, monkeypatch) for size in (1, 2))
+    assert one.memory == IMPORTS + 3 * 4 * 10**6 * 64
+    assert two.memory == 2 * IMPORTS + 2 * 2 * 4 * 10**6 * 64
+    of_two_machines = of_ranks(4, 4 * GIB, monkeypatch, here=2)
+    assert of_two_machines.memory < two.memory  # each holds fewer rows
+    assert of_two_machines.processes == 2
+
+
+def test_several_processes_share_what_each_does_for_its_rows(monkeypatch):
+    one, two = (of_ranks(size, 4 * GIB, monkeypatch) for size in (1, 2))
+    halves = {stage: pytest.approx(seconds / 2) for stage, seconds in one.seconds.items()}
+    assert two.seconds == one.seconds | {stage: halves[stage] for stage in ("propagate", "embed")}
+
+
+@pytest.mark.parametrize("limit", [GIB // 2, GIB, 3 * GIB // 2, 2 * GIB, 3 * GIB])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_limit_is_kept_to_or_refused(monkeypatch, limit, size):
+    told = of_ranks(size, limit, monkeypatch)
+    assert (told.memory > limit) == (lacking(told, ROOM) is not None)
+
+
+def test_a_limit_that_is_too_small_is_a_sentence_with_one_that_would_do(monkeypatch):
+    told = of_ranks(2, GIB, monkeypatch)
+    sentence = lacking(told, ROOM)
+    assert sentence == (
+        "this needs at least 1.3 GiB of memory for 2 processes, and --memory allows 1.0 GiB; give --memory 1.5GiB."
+    )
+    assert lacking(of_ranks(2, 3 * GIB // 2, monkeypatch), ROOM) is None
+    assert "at least 813.8 MiB of memory, and" in lacking(of_ranks(1, GIB // 2, monkeypatch), ROOM)

@@ -9,6 +9,7 @@ from costa.errors import InputError
 from costa.evaluate.baselines import Baseline
 from costa.evaluate.clustering import Clustering
 from costa.evaluate.health import Health
+from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult, Score
 from costa.runs import metrics as module
 from costa.runs.metrics import Metrics
@@ -40,6 +41,7 @@ def metrics():
         watch=Watched(0.002, 32, stopped=True),
         probes=[probe(0.8, 0.9)],
         clustering=Clustering(0.5, 0.4),
+        sample=Sample(50_000, 10**6),
         baselines={"raw": Baseline(0.7, 0.3), "untrained": Baseline(0.85, 0.2)},
     )
 
@@ -55,11 +57,11 @@ def test_they_come_back_from_json(metrics, tmp_path):
 
 def test_a_file_of_an_earlier_version_is_read(metrics, tmp_path):
     entry = metrics.to_dict()
-    for name in ("embed_seconds", "trained_together", "versions", "health", "watch", "clustering", "floor"):
+    for name in ("embed_seconds", "trained_together", "versions", "health", "watch", "clustering", "sample", "floor"):
         del entry[name]
     (tmp_path / "metrics.json").write_text(json.dumps(entry))
     older = module.read_metrics(tmp_path)
-    missing = dict.fromkeys(("embed_seconds", "health", "watch", "clustering", "baselines"))
+    missing = dict.fromkeys(("embed_seconds", "health", "watch", "clustering", "sample", "baselines"))
     assert older == replace(metrics, trained_together=1, versions={}, **missing)
 
 

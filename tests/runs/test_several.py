@@ -1,14 +1,17 @@
 """Several seeds at once. They are trained side by side on a GPU, but can be anywhere: here on the CPU."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
 from costa import runs, training
+from costa.graphs import load_graph
 from costa.graphs.synthetic import planted_partition
+from costa.memory import IMPORTS, parse_size
 from costa.methods import get_method
-from costa.runs import several
+from costa.runs import estimate, several
 from costa.runs.execution import start_run
 from costa.runs.files import METRICS
 from costa.settings.presets import resolve
@@ -147,7 +150,43 @@ def test_resumed_seeds_are_trained_together_with_those_that_are_as_far(graph, tm
 def test_processes_are_for_several_trainings_on_several_cores(
     graph, monkeypatch, device, seeds, method, cores, expected
 ):
-    monkeypatch.setattr(several, "cores", lambda: cores)
+    monkeypatch.setattr(estimate, "cores", lambda: cores)
     resolved = resolve(get_method(method), graph, preset="none")
     job = runs.Job(graph, "communities", method, resolved, torch.device(device))
     assert several.in_processes(job, dict.fromkeys(range(seeds))) is expected
+
+
+def stored_job(memory, **more):
+    graph = load_graph("digits", memory=memory)
+    return make_job(graph, epochs=1, probe=False, given={"encoder.powers": (0,), "encoder.steps": 2}, **more)
+
+
+@pytest.mark.parametrize(("memory", "expected"), [("1GiB", 1), ("2GiB", 1), ("2.5GiB", 2), ("5GiB", 5), ("50GiB", 8)])
+def test_there_are_as_many_processes_as_the_limit_has_room_for(monkeypatch, memory, expected):
+    monkeypatch.setattr(estimate, "cores", lambda: 8)
+    assert several._workers(stored_job(memory), dict.fromkeys(range(10))) == expected
+
+
+def test_the_processes_of_a_graph_on_disk_share_its_memory_and_find_its_hops(tmp_path, monkeypatch):
+    import joblib
+
+    graphs, waiting = [], []
+    real = several.execute_one
+
+    def execute_one(job, *arguments, **options):
+        waiting.extend(path for path in (tmp_path / "cache").rglob("pagerank-*.npy"))
+        graphs.append(job.graph)
+        return real(job, *arguments, **options)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(estimate, "cores", lambda: 2)
+    monkeypatch.setattr(several, "execute_one", execute_one)
+    # here instead of in processes
+    monkeypatch.setattr(joblib, "Parallel", lambda **_: lambda tasks: [f(*a, **k) for f, a, k in tasks])
+    job = stored_job("2.5GiB")
+    job = replace(job, spec="digits", memory="2.5GiB")
+    collected = list(several.execute(job, folders_in(tmp_path, (0, 1)), None))
+    assert [metrics.seed for metrics in collected] == [0, 1]
+    assert sum(graph.memory + IMPORTS for graph in graphs) + IMPORTS <= parse_size("2.5GiB")
+    assert json.loads((tmp_path / "run-1" / "config.json").read_text())["memory"] == "2.5GiB"
+    assert len(waiting) == 2  # before either was trained

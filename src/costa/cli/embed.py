@@ -27,8 +27,8 @@ def embed(
     from costa.graphs import load_graph, name_files
 
     model = runs.load_model(run, training.resolve_device(device))
-    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir, memory=memory, report=say)
+    limit = memory or runs.read_config(run).get("memory")
+    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir, memory=limit, report=say)
     runs.check_vector_path(out)
-    z = runs.embed(model, run, data)
-    runs.write_vectors(out, z, data.get("node_ids"))
-    say(f"{out}: {z.shape[0]:,} nodes × {z.shape[1]}")
+    n, d = runs.write_parts(out, runs.embed_rows(model, run, data), data.num_nodes, data.get("node_ids"))
+    say(f"{out}: {n:,} nodes × {d}")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def estimate(
+    context: typer.Context,
     graph: options.OptionalGraph = None,
     edges: options.Edges = None,
     features: options.Features = None,
@@ -47,24 +48,27 @@ def estimate(
     from costa.runs.estimate import estimate as estimated
     from costa.settings import presets
 
-    where, spec = training.resolve_device(device), name_files(graph, edges, features, nodes)
+    ranks = context.with_resource(training.joined(training.resolve_device(device)))
+    if not ranks.first:
+        return
+    spec = name_files(graph, edges, features, nodes)
     given = settings.parse_assignments(set_ or [])
     layers: dict[str, Any] = {"preset": preset, "config": config, "given": given, "given_by": "--set"}
     layers |= {"epochs": epochs, "epochs_by": "--epochs"}
     runs, room, limit = seeds or 1, Room.now(out), None if memory is None else parse_size(memory)
-    found, _ = _from_headers(spec, method, layers, memory, where, runs, room)
+    found, _ = _from_headers(spec, method, layers, memory, ranks, runs, room)
     sentence = None if found is None else lacking(found, room)
     if found is None or (sentence is None and not found.seconds):
         # only the graph itself can tell
         data = load_graph(spec, data_dir=data_dir, memory=memory, report=say)
         resolved = presets.resolve(get_method(method), data, **layers)
         found = estimated(
-            method, resolved, sizes_of(data), graph=data, memory=limit, device=where, seeds=runs, room=room
+            method, resolved, sizes_of(data), graph=data, memory=limit, ranks=ranks, seeds=runs, room=room
         )
         sentence = lacking(found, room)
     if sentence is None:
         print_stages(found)
-    say(f"memory  {size(found.memory)}, of {size(room.memory)} that are available")
+    say(f"memory  {size(found.memory)}{_together(found)}, of {size(room.memory)} that are available")
     if found.cache:
         say(f"disk    {size(found.cache)} in {room.cache}, where {size(room.cache_free)} are free")
     say(f"disk    {size(found.vectors)} in {room.out} for the vectors, where {size(room.out_free)} are free")
@@ -80,10 +84,14 @@ def sentence_of(found: Estimate, *, resumed: bool = False, evaluated: bool = Fal
     >>> print(sentence_of(Estimate({"train": 40.0, "embed": 12.0}, True, 3 * 2**29, 2**30, 2**31), evaluated=True))
     About 52 s, 1.5 GiB of memory and 3.0 GiB of disk, then the evaluation.
     """
-    amounts = f"{size(found.memory)} of memory and {size(found.cache + found.vectors)} of disk"
+    amounts = f"{size(found.memory)} of memory{_together(found)} and {size(found.cache + found.vectors)} of disk"
     time = (f"about {duration(found.total)}" if found.measured else "a few seconds") + ", " if found.seconds else ""
     sentence = f"{'at most ' * resumed}{time}{amounts}{', then the evaluation' * evaluated}."
     return sentence[0].upper() + sentence[1:]
+
+
+def _together(found: Estimate) -> str:
+    return f" for {found.processes} processes" if found.processes > 1 else ""
 
 
 def print_stages(found: Estimate) -> None:
@@ -125,7 +133,7 @@ def before_reading(
 
     def told() -> bool:
         room = Room.now(out)
-        found, labels = _from_headers(spec, method, layers, memory, ranks.device, seeds, room)
+        found, labels = _from_headers(spec, method, layers, memory, ranks, seeds, room)
         if found is None:
             return False
         check(found, room)
@@ -145,14 +153,14 @@ def of_job(job: Job, memory: str | None, out: Path | None, seeds: int) -> None:
 
     limit, room = None if memory is None else parse_size(memory), Room.now(out)
     found = estimated(
-        job.method, job.resolved, sizes_of(job.graph), graph=job.graph, memory=limit, device=job.device, seeds=seeds
+        job.method, job.resolved, sizes_of(job.graph), graph=job.graph, memory=limit, ranks=job.ranks, seeds=seeds
     )
     check(found, room)
     say(sentence_of(found, resumed=job.resume, evaluated=job.probe and is_labelled(job.graph)))
 
 
 def _from_headers(
-    spec: str, method: str, layers: Mapping[str, Any], memory: str | None, device: Any, seeds: int, room: Room
+    spec: str, method: str, layers: Mapping[str, Any], memory: str | None, ranks: Ranks, seeds: int, room: Room
 ) -> tuple[Estimate | None, bool]:
     """What the headers of a graph's files tell, None if not how large it is; and whether it seems to have labels."""
     from costa.graphs import graph_sizes
@@ -165,4 +173,4 @@ def _from_headers(
         return None, False
     resolved = settings_before_reading(get_method(method), sizes, Path(spec).name, **layers)
     limit = None if memory is None else parse_size(memory)
-    return estimated(method, resolved, sizes, memory=limit, device=device, seeds=seeds, room=room), sizes.labels > 0
+    return estimated(method, resolved, sizes, memory=limit, ranks=ranks, seeds=seeds, room=room), sizes.labels > 0

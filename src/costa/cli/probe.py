@@ -16,6 +16,7 @@ def probe(
     repeats: Annotated[int, typer.Option(min=1, help="Number of splits.")] = 20,
     device: options.Device = "auto",
     data_dir: options.DataDir = None,
+    memory: options.Memory = None,
 ) -> None:
     """Evaluate a run's vectors by logistic regression on splits of the labels; write the result to RUN/metrics.json.
 
@@ -29,12 +30,16 @@ def probe(
     public           the graph's own masks: Planetoid's one split, WikiCS' twenty
     """
     from costa import runs, training
+    from costa.evaluate.samples import sample_of
     from costa.tuning.portfolio import not_held_out
 
     where = training.resolve_device(device)
-    data = runs.load_run_graph(run, data_dir)
+    data = runs.load_run_graph(run, data_dir, memory)
     result = runs.probe_graph(runs.load_embeddings(run), data, protocol, repeats, where)
-    runs.add_probe(run, result)
+    sample = sample_of(data.y)
+    runs.add_probe(run, result, sample)
     say(f"{run}: accuracy {result.accuracy}\n{' ' * len(str(run))}  macro-F1 {result.macro_f1}")
+    if sample:
+        say(f"{' ' * len(str(run))}  on {sample}, drawn at random")
     note(result.too_few())
     note(not_held_out(runs.read_config(run).get("chosen"), protocol))

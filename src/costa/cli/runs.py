@@ -141,6 +141,8 @@ def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
             f"{name} {100 * score.accuracy:.1f} (NMI {score.nmi:.3f})" for name, score in metrics.baselines.items()
         )
         say(f"  baselines        {'   '.join(shown)}   ({DEFAULT_PROTOCOLS[0]})")
+    if metrics.sample and metrics.probes:
+        say(f"  on {metrics.sample}, drawn at random")
     if below := metrics.not_above():
         name, baseline, ours = below
         numbers = f"{100 * ours:.1f} against {100 * baseline:.1f}"

@@ -42,6 +42,7 @@ def train(
     from costa.cli.choose import choose_job, refuse_with_choose
     from costa.cli.runs import execute, print_settings
     from costa.graphs import load_graph, name_files
+    from costa.graphs.storage import StoredGraph
     from costa.methods import get_method
     from costa.report import tensorboard as board
     from costa.settings import presets
@@ -68,11 +69,14 @@ def train(
     if tensorboard is not None:
         board.check()
     # what a large graph suggests takes a while to find out
-    resolved = ranks.told(lambda: presets.resolve(chosen, data, **layers))
-    job = runs.Job(
-        *(data, spec, method, resolved, ranks.device), probe=not no_probe, resume=resume, ranks=ranks, announce=say
-    )
+    alone = data.beside(ranks.sharing) if isinstance(data, StoredGraph) else data
+    resolved = ranks.told(lambda: presets.resolve(chosen, alone, **layers))
+    more: dict[str, Any] = {"probe": not no_probe, "resume": resume}
+    more |= {"memory": memory, "ranks": ranks, "announce": say}
+    job = runs.Job(data, spec, method, resolved, ranks.device, **more)
     numbers, several = range(seeds) if seeds else [seed or 0], seeds is not None
+    if not told:
+        ranks.told(lambda: estimate.of_job(job, memory, out, seeds or 1))
     if choose:
         job, folders = choose_job(job, numbers, out, several=several, epochs=epochs)
     else:
@@ -81,7 +85,5 @@ def train(
             runs.assist(job, folder, number)
             return
         folders = runs.claim_folders(job, numbers, out, several=several, fresh_is_fine=training.restarted())
-    if not told:
-        estimate.of_job(job, memory, out, seeds or 1)
     print_settings(job)
     execute(job, folders, out, data_dir, after=lambda run: board.write(run, tensorboard, data) if tensorboard else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -11,6 +12,27 @@ from torch_geometric.data import Data
 MOST = 50_000
 """The most labelled nodes that are evaluated."""
 MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How many labelled nodes were evaluated, of how many.
+
+    >>> print(Sample(50_000, 1_000_000))
+    50,000 of 1,000,000 labelled nodes
+    """
+
+    nodes: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.nodes:,} of {self.of:,} labelled nodes"
+
+
+def sample_of(y: Tensor) -> Sample | None:
+    """The size of the sample that stands for these labels; None if all are evaluated."""
+    labelled = int((y >= 0).sum())
+    return None if labelled <= MOST else Sample(MOST, labelled)
 
 
 def sampled_nodes(y: Tensor) -> Tensor | None:

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import mmap
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from costa.memory import beside
 from costa.nn.sparse import csr, is_csr, row_pointer
 
 ABOUT = "graph.json"
@@ -183,6 +185,12 @@ class StoredGraph(Data):
         """Let go of what was read of the arrays."""
         for array in self.maps:
             drop_pages(array)
+
+    def beside(self, processes: int) -> StoredGraph:
+        """The same graph for one of several processes on this machine, while the others wait."""
+        graph = copy.copy(self)
+        graph.memory = beside(self.memory, processes)
+        return graph
 
     def rows_of_x(self, start: int, stop: int) -> Tensor:
         """These rows of the features, read into memory; CSR if they are sparse."""

@@ -58,6 +58,7 @@ class NodeMap:
 
     Attributes:
         shown: Indices of the nodes shown: all of the graph's, or a sample.
+        of: The number of the graph's nodes.
         layout: Their positions.
         labels: None if there are fewer than two classes.
         clusters: k-means clusters of the vectors, as many as classes.
@@ -70,6 +71,7 @@ class NodeMap:
     """
 
     shown: Integers
+    of: int
     layout: Layout
     labels: Groups | None
     clusters: Groups
@@ -82,7 +84,7 @@ class NodeMap:
 
     def packed(self) -> dict[str, Any]:
         """As ``map.js`` reads it."""
-        whole = len(self.shown) == int(self.shown[-1]) + 1
+        whole = len(self.shown) == self.of
         return {
             "n": len(self.shown),
             "points": pack_points(self.layout.points),
@@ -131,6 +133,7 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
     ids, notes = ([str(text[node]) for node in shown] if (text := graph.get(key)) else None for key in TEXTS)
     return NodeMap(
         shown=shown,
+        of=n,
         layout=lay_out(unit, seed=seed),
         labels=_groups(label, names, links, shown) if names else None,
         clusters=_groups(cluster, _cluster_names(cluster[shown], label[shown], names), links, shown),

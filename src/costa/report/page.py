@@ -26,7 +26,10 @@ SCRIPTS = ("charts.js", "map.js")
 
 
 def write_report(
-    folder: Path, data_dir: Path | None = None, announce: Callable[[str], None] = lambda text: None
+    folder: Path,
+    data_dir: Path | None = None,
+    announce: Callable[[str], None] = lambda text: None,
+    memory: str | None = None,
 ) -> Path:
     """Write ``report.html`` into a RUN folder and return its path.
 
@@ -34,8 +37,9 @@ def write_report(
         folder: A RUN folder.
         data_dir: Folder that is searched first for benchmark graphs.
         announce: Called with a line before slow work.
+        memory: What the graph may take, as for :func:`costa.graphs.load_graph`; by default what the run was given.
     """
-    text = render(gather(folder, data_dir, announce))
+    text = render(gather(folder, data_dir, announce, memory))
     with replacing(folder / PAGE) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return folder / PAGE

@@ -14,6 +14,7 @@ from typing import Any
 from costa.evaluate.baselines import BASELINES, Baseline
 from costa.evaluate.health import COLLAPSED, remedy
 from costa.evaluate.protocols import PROTOCOLS
+from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult
 from costa.report.charts import Bar, bars, curve, strip
 from costa.report.facts import DELTA, BiasByDegree, Facts, Sketched
@@ -158,7 +159,7 @@ def _agreement(nodes: NodeMap) -> str:
 
 
 def _layout(nodes: NodeMap) -> str:
-    kind, sample = nodes.layout.kind, len(nodes.shown) != int(nodes.shown[-1]) + 1
+    kind, sample = nodes.layout.kind, len(nodes.shown) < nodes.of
     how = {
         "PCA": "The two axes are the vectors' first two principal components.",
         "t-SNE": "Positions come from t-SNE: nearby nodes are similar, while distances between far groups and the sizes"
@@ -170,7 +171,8 @@ def _layout(nodes: NodeMap) -> str:
         " of groups mean little.",
     )
     if sample:
-        how += f" The map shows {len(nodes.shown):,} nodes drawn at random; neighbours are counted in the whole graph."
+        shown = f"{len(nodes.shown):,} of {nodes.of:,} nodes"
+        how += f" The map shows {shown}, drawn at random; neighbours are counted in the whole graph."
     if nodes.edges is None:
         how += " The graph has too many edges to draw them here."
     if nodes.reduced:
@@ -196,7 +198,7 @@ def quality(facts: Facts) -> str:
     html = (
         "<p>A simple classifier (logistic regression) sees the vectors and the labels of a few nodes, and predicts the"
         " labels of the others; how often it is right is the accuracy. Each split (a dot) draws its own training and"
-        " test nodes.</p>" + tables
+        " test nodes." + _sample(metrics.sample) + "</p>" + tables
     )
     if baselines:
         html += (
@@ -219,6 +221,10 @@ def quality(facts: Facts) -> str:
             f" with the labels, 1 that they are the same. Adjusted Rand index of this run: {clustering.ari:.3f}.</p>"
         )
     return _section("quality", "How good are the vectors?", html)
+
+
+def _sample(sample: Sample | None) -> str:
+    return f" All scores are those of {sample}, drawn at random." if sample else ""
 
 
 def _probe_table(probe: ProbeResult, baselines: Mapping[str, Baseline]) -> str:

@@ -12,6 +12,6 @@ from costa.runs.files import CONFIG, MODEL, read_config
 from costa.runs.folder import claim, claim_folders, load_run_graph, run_folders
 from costa.runs.jobs import DEFAULT_PROTOCOLS, Job
 from costa.runs.metrics import Metrics, pair_scores, read_metrics
-from costa.runs.models import embed, load_model, read_settings, rebuild
+from costa.runs.models import embed, embed_rows, load_model, read_settings, rebuild
 from costa.runs.provenance import commit, reset_peak_memory, versions
-from costa.runs.vectors import check_vector_path, load_embeddings, write_vectors
+from costa.runs.vectors import check_vector_path, load_embeddings, write_parts, write_vectors

@@ -22,22 +22,26 @@ from torch_geometric.data import Data
 
 from costa import training
 from costa.errors import InputError
+from costa.evaluate.baselines import BASELINES
 from costa.graphs.hop_files import HopFiles
+from costa.graphs.propagation import columns_at_once
 from costa.graphs.sizes import Sizes
-from costa.memory import size, whole, workspace
+from costa.memory import IMPORTS, share, size, whole, workspace
 from costa.methods import get_method
 from costa.methods.base import GradientMethod, Method
 from costa.methods.encoding import EncoderMethod
 from costa.nn.held_out import PAGERANK
+from costa.nn.ranks import ALONE, Ranks
 from costa.runs import costs
 from costa.runs.costs import TYPICAL, TYPICAL_LAYERS, WORK, Shape
+from costa.runs.jobs import cores
 from costa.runs.pace import sample_graph, seconds_of_stages
-from costa.runs.several import cores
 from costa.settings import Train
 from costa.settings.presets import Resolved, resolve
 
 FEW = 5.0
 """Seconds that are not worth measuring."""
+HALF_GIB = 2**29
 SPARE = 0.95
 """The share of the memory and the disk there are that a run may take."""
 
@@ -53,6 +57,9 @@ class Estimate:
         cache: Disk that the graph and its hops take in the cache, in bytes; 0 if they are there.
         vectors: Disk that the vectors take, in bytes.
         advice: What to do if memory does not suffice, without a full stop.
+        processes: How many of this machine train one run together.
+        limit: The memory that the user allows them, in bytes; None if that was not said or cannot be kept to.
+        least: The smallest limit that would do, in bytes.
     """
 
     seconds: Mapping[str, float]
@@ -61,6 +68,9 @@ class Estimate:
     cache: int
     vectors: int
     advice: str = ""
+    processes: int = 1
+    limit: int | None = None
+    least: int = 0
 
     @property
     def total(self) -> float:
@@ -108,6 +118,13 @@ def _there(path: Path) -> Path:
 
 def lacking(needed: Estimate, room: Room) -> str | None:
     """The sentence about what a run lacks and what would fit; None if it fits."""
+    if needed.limit is not None and needed.least > needed.limit:
+        together = f" for {needed.processes} processes" if needed.processes > 1 else ""
+        enough = -(-needed.least // HALF_GIB) * HALF_GIB
+        return (
+            f"this needs at least {size(needed.least)} of memory{together}, and --memory allows {size(needed.limit)};"
+            f" give --memory {_as_option(enough)}."
+        )
     if needed.memory > SPARE * room.memory:
         return (
             f"this needs about {size(needed.memory)} of memory, and {size(room.memory)} are available; {needed.advice}."
@@ -169,7 +186,7 @@ def estimate(
     *,
     graph: Data | None = None,
     memory: int | None = None,
-    device: torch.device | None = None,
+    ranks: Ranks = ALONE,
     seeds: int = 1,
     room: Room | None = None,
 ) -> Estimate:
@@ -180,22 +197,25 @@ def estimate(
         resolved: Its settings.
         sizes: Those of the graph.
         graph: The graph, if it was read; without it a method that reads the edges in every step has no seconds.
-        memory: The limit of the whole process, in bytes; by default half of what is available.
-        device: Device of training; the CPU by default.
+        memory: The limit of all processes on this machine, in bytes; by default half of what is available.
+        ranks: The processes that train each run together, and their device.
         seeds: Runs.
         room: What there is, as it is now by default; what does not fit is not timed.
     """
-    kind, values, device = get_method(method), resolved.values, device or torch.device("cpu")
-    plan = _Plan(kind, values, sizes, workspace(memory))
-    at_once = min(seeds, cores()) if device.type == "cpu" else 1
+    kind, values, device = get_method(method), resolved.values, ranks.device
+    plan = _Plan(kind, values, sizes, workspace(memory), ranks)
+    at_once = seeds_at_once(method, resolved, sizes, plan.room if sizes.on_disk else None, device, seeds)
     room = room or Room.now()
     counted = Estimate(
         seconds={},
         measured=False,
-        memory=plan.memory * at_once,
+        memory=_memory_of_seeds(plan, at_once),
         cache=_new_in_cache(plan) if sizes.on_disk else 0,
         vectors=seeds * costs.disk_of_vectors(sizes.nodes, plan.width, table=sizes.named),
         advice=_advice(plan, SPARE * room.memory),
+        processes=ranks.sharing,
+        limit=memory if sizes.on_disk else None,
+        least=_Plan(kind, values, sizes, 0, ranks).memory,
     )
     if lacking(counted, room) is not None:
         return counted
@@ -203,18 +223,54 @@ def estimate(
     # seeds that train at the same time take as long as one
     rounds = math.ceil(seeds / at_once)
     once = {"read", "choose", "propagate"} if sizes.on_disk else {"choose"}
+    # the loss is computed by each of several processes, and what is left to the first one keeps the others waiting
+    shared = {"propagate", "embed"} if sizes.on_disk else {"embed"}
     return replace(
         counted,
-        seconds={stage: each * (1 if stage in once else rounds) for stage, each in seconds.items()},
+        seconds={
+            stage: each * (1 if stage in once else rounds) / (ranks.size if stage in shared else 1)
+            for stage, each in seconds.items()
+        },
         measured=measured,
     )
+
+
+def seeds_at_once(
+    method: str, resolved: Resolved, sizes: Sizes, memory: int | None, device: torch.device, seeds: int
+) -> int:
+    """How many seeds are trained at the same time, each in a process of its own: as cores and memory allow.
+
+    1 means in this process. A baseline takes less time than starting a process. A GPU is shared otherwise.
+
+    Args:
+        method: The name of the method.
+        resolved: Its settings.
+        sizes: Those of the graph.
+        memory: The bytes that arrays may take, in all processes together, of a graph on disk; None for one in memory.
+        device: Device of training.
+        seeds: Runs.
+    """
+    if device.type != "cpu" or method in BASELINES:
+        return 1
+    most = min(seeds, cores())
+    if memory is None:
+        return most
+    # this process waits, but keeps what it has imported
+    return max(1, min(most, memory // _Plan(get_method(method), resolved.values, sizes, 0).memory))
+
+
+def _memory_of_seeds(plan: _Plan, at_once: int) -> int:
+    """Bytes of all processes; those of a graph on disk are started when the first one has written the hops."""
+    if at_once == 1 or not plan.sizes.on_disk:
+        return plan.memory * at_once
+    return max(plan.memory, IMPORTS + at_once * _Plan(plan.method, plan.values, plan.sizes, 0).memory)
 
 
 class _Plan:
     """A method with its settings, and the sizes of its arrays for a graph."""
 
-    def __init__(self, method: type[Method], values: Any, sizes: Sizes, room: int) -> None:
-        self.method, self.values, self.sizes, self.room = method, values, sizes, room
+    def __init__(self, method: type[Method], values: Any, sizes: Sizes, room: int, ranks: Ranks = ALONE) -> None:
+        self.method, self.values, self.sizes, self.room, self.ranks = method, values, sizes, room, ranks
         self.train: Train | None = getattr(values, "train", None)
         encoder = getattr(values, "encoder", None)
         rank = getattr(getattr(values, "features", None), "rank", 0)
@@ -238,7 +294,7 @@ class _Plan:
 
     @property
     def memory(self) -> int:
-        """Bytes of one process."""
+        """Bytes of all processes of this machine that train one run together."""
         return self.memory_with(self.groups)
 
     def memory_with(self, groups: int) -> int:
@@ -246,9 +302,19 @@ class _Plan:
         sizes, shape = self.sizes, self.shape
         if self.by_rows or self.train is None:
             if sizes.on_disk and self.method.name != "untrained":
-                return costs.memory_on_disk(sizes, shape.columns, self.room)
-            return costs.memory_of_hops(sizes, shape.columns, shape.hops, self.width)
+                return self._memory_on_disk()
+            return self.ranks.sharing * costs.memory_of_hops(sizes, shape.columns, shape.hops, self.width)
         return costs.memory_of_layers(sizes, self.widths, self.method.views, sizes.nodes // groups)
+
+    def _memory_on_disk(self) -> int:
+        """Several processes have imports each; they propagate in shares, and the first one reads while others wait."""
+        sizes, columns, sharing = self.sizes, self.shape.columns, self.ranks.sharing
+        if sharing == 1:
+            return costs.memory_on_disk(sizes, columns, self.room)
+        at_once = min(columns, columns_at_once(sizes.nodes, share(self.room, sharing), self.ranks))
+        rows = sizes.nodes + 2 * len(self.ranks.range(sizes.nodes))
+        reading = costs.memory_on_disk(sizes, 0, 0) - IMPORTS
+        return sharing * IMPORTS + max(sharing * 4 * rows * at_once, reading)
 
 
 def _seconds(
@@ -301,10 +367,10 @@ def _advice(plan: _Plan, room: float) -> str:
     sizes = plan.sizes
     tables = sizes.edge_file is not None and sizes.feature_file is not None
     if (plan.by_rows or plan.train is None) and not sizes.on_disk and tables:
-        limit = max(2**30, int(room / 2) // 2**29 * 2**29)
-        on_disk = _Plan(plan.method, plan.values, replace(sizes, on_disk=True), workspace(limit))
+        limit = max(2 * HALF_GIB, int(room / 2) // HALF_GIB * HALF_GIB)
+        on_disk = _Plan(plan.method, plan.values, replace(sizes, on_disk=True), workspace(limit), plan.ranks)
         if on_disk.memory <= room:
-            return f"--memory {size(limit).replace(' ', '').replace('.0', '')} keeps the graph on disk"
+            return f"--memory {_as_option(limit)} keeps the graph on disk"
     if not plan.by_rows and plan.train is not None and plan.method.takes_parts:
         for groups in (2**power for power in range(1, 17)):
             if groups > plan.groups and plan.memory_with(groups) <= room:
@@ -314,9 +380,13 @@ def _advice(plan: _Plan, room: float) -> str:
     return f"a graph of about {_fewer(plan, room):,} nodes would fit"
 
 
+def _as_option(limit: int) -> str:
+    return size(limit).replace(" ", "").replace(".0", "")
+
+
 def _fewer(plan: _Plan, room: float) -> int:
     """Nodes of a graph of this shape that fit, rounded down to two digits."""
-    fixed = _Plan(plan.method, plan.values, _of_nodes(plan.sizes, 2), plan.room).memory
+    fixed = _Plan(plan.method, plan.values, _of_nodes(plan.sizes, 2), plan.room, plan.ranks).memory
     nodes = max(2, int(plan.sizes.nodes * max(0.0, room - fixed) / max(1, plan.memory - fixed)))
     unit = 10 ** max(0, len(str(nodes)) - 2)
     return nodes // unit * unit

@@ -14,7 +14,7 @@ from costa.errors import InputError
 from costa.evaluate.baselines import baseline_scores
 from costa.evaluate.clustering import cluster
 from costa.evaluate.probe import linear_probe, linear_probes
-from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
+from costa.evaluate.samples import Sample, labels_of, rows_at, sample_of, sampled_nodes
 from costa.evaluate.scores import ProbeResult
 from costa.graphs.describe import is_labelled
 from costa.methods import get_method
@@ -58,17 +58,15 @@ def evaluate(
 ) -> list[dict[str, Any]]:
     """Probes, clustering and baselines of each; a protocol that needs more labels is announced and skipped.
 
-    A graph with very many labels is evaluated on a sample, which is announced.
+    A graph with very many labels is evaluated on a sample.
     """
     nodes = sampled_nodes(graph.y)
-    if nodes is not None:
-        announce(f"Evaluated on {len(nodes):,} labelled nodes out of {int((graph.y >= 0).sum()):,}, drawn at random.")
-    vectors, labels = [rows_at([z], nodes) for z in vectors], labels_of(graph, nodes)
+    labels = labels_of(graph, nodes)
     probes: list[list[ProbeResult]] = [[] for _ in vectors]
     baselines = None
     for protocol in protocols:
         try:
-            results = _probes(vectors, labels, device, protocol)
+            results = _probes(vectors, labels, device, protocol, nodes=nodes)
         except InputError as problem:
             announce(f"Not evaluated: {problem}")
             continue
@@ -76,8 +74,9 @@ def evaluate(
             collected.append(result)
         if protocol == DEFAULT_PROTOCOLS[0]:
             baselines = baseline_scores(graph, protocol, REPEATS, device, announce)
+    shared = {"baselines": baselines, "sample": sample_of(graph.y)}
     return [
-        {"probes": collected, "clustering": cluster(z, labels.y), "baselines": baselines}
+        {"probes": collected, "clustering": cluster(rows_at([z], nodes), labels.y), **shared}
         for collected, z in zip(probes, vectors, strict=True)
     ]
 
@@ -101,15 +100,16 @@ def _probes(
     device: torch.device,
     protocol: str,
     own_splits: Sequence[int] | None = None,
+    nodes: torch.Tensor | None = None,
 ) -> list[ProbeResult]:
-    """The linear probe of each set of vectors."""
+    """The linear probe of each set of vectors; ``graph`` has the labels of these nodes, or of all."""
     # a CPU gains nothing from a batch, and would hold all of it in float64
     at_once = len(vectors) if device.type == "cuda" else 1
     results = []
     for start in range(0, len(vectors), at_once):
         part = slice(start, start + at_once)
         results += linear_probes(
-            vectors[part],
+            [rows_at([z], nodes) for z in vectors[part]],
             graph.y,
             protocol,
             repeats=REPEATS,
@@ -129,9 +129,9 @@ def probe_graph(
     return linear_probe(rows_at([z], nodes), labels.y, protocol, repeats=repeats, masks=labels, device=device)
 
 
-def add_probe(folder: Path, result: ProbeResult) -> None:
-    """Write a probe into the run's ``metrics.json``, replacing an earlier one of the same protocol."""
+def add_probe(folder: Path, result: ProbeResult, sample: Sample | None = None) -> None:
+    """Write a probe, and on which sample, into ``metrics.json``, replacing an earlier one of the same protocol."""
     with locked(folder):
         metrics = read_metrics(folder)
         probes = {probe.protocol: probe for probe in metrics.probes} | {result.protocol: result}
-        write_metrics(folder, replace(metrics, probes=list(probes.values())))
+        write_metrics(folder, replace(metrics, probes=list(probes.values()), sample=sample))

@@ -113,6 +113,7 @@ def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
         "seed": seed,
         "in_features": job.graph.num_features,
         "nodes": nodes_digest(job.graph),
+        "memory": job.memory,
         "settings": flat,
         "origins": job.resolved.origins,
     }

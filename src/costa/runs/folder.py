@@ -78,14 +78,21 @@ def check_same_settings(folder: Path, flat: dict[str, Any]) -> None:
             )
 
 
-def load_run_graph(folder: Path, data_dir: Path | None) -> Data:
-    """The graph that a run was trained on."""
-    where = read_config(folder)["graph"]
+def load_run_graph(folder: Path, data_dir: Path | None, memory: str | None = None) -> Data:
+    """The graph that a run was trained on, kept on disk if the run's was.
+
+    Args:
+        folder: A RUN folder.
+        data_dir: Folder that is searched first for benchmark graphs.
+        memory: As for :func:`costa.graphs.load_graph`; by default what the run was given.
+    """
+    config = read_config(folder)
+    where = config["graph"]
     files = named_files(where) if os.path.isabs(where) else ()
     missing = [file for file in files if file and not Path(file).exists()]
     if missing:
         raise InputError(f"the run in {folder} was trained on {missing[0]}, which no longer exists; put it back.")
-    graph = load_graph(where, data_dir=data_dir)
+    graph = load_graph(where, data_dir=data_dir, memory=memory or config.get("memory"))
     check_same_nodes(folder, graph)
     return graph
 

@@ -33,6 +33,7 @@ class Job:
         paired: Whether the run of seed s is evaluated on split s only, and only by the linear probe. That is all a
             table needs, and a twentieth of the work.
         chosen: How the method was chosen, written to ``config.json``; None if the user named it.
+        memory: The user's --memory, which commands on the run keep to as well; None if there was none.
         ranks: The processes that train it together.
         announce: Called with a line about work that takes a while or is skipped.
     """
@@ -47,6 +48,7 @@ class Job:
     protocols: Sequence[str] = DEFAULT_PROTOCOLS
     paired: bool = False
     chosen: Mapping[str, Any] | None = None
+    memory: str | None = None
     ranks: Ranks = ALONE
     announce: Callable[[str], None] = lambda text: None
 
@@ -55,3 +57,10 @@ class Job:
         """The settings of the training loop; None for a method without one."""
         train: settings.Train | None = getattr(self.resolved.values, "train", None)
         return train
+
+
+def cores() -> int:
+    """Number of cores that this process may use, within a container's quota."""
+    import joblib
+
+    return int(joblib.cpu_count())

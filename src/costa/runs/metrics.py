@@ -11,6 +11,7 @@ from costa.errors import InputError
 from costa.evaluate.baselines import BASELINES, Baseline
 from costa.evaluate.clustering import Clustering
 from costa.evaluate.health import Health
+from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult
 from costa.runs.files import METRICS, SCHEMA, read_json, write_json
 from costa.training import Watched
@@ -41,6 +42,7 @@ class Metrics:
         watch: What the watch over the training changed; None for nothing.
         probes: One entry per protocol; empty without labels.
         clustering: k-means against the classes; None without labels.
+        sample: How many labelled nodes all scores are of; None if of all.
         baselines: What the baselines reach under the first default protocol (``floor`` in the file); None without
             labels.
     """
@@ -62,6 +64,7 @@ class Metrics:
     watch: Watched | None = None
     probes: Sequence[ProbeResult] = ()
     clustering: Clustering | None = None
+    sample: Sample | None = None
     baselines: Mapping[str, Baseline] | None = None
 
     @classmethod
@@ -78,6 +81,7 @@ class Metrics:
             watch=read(Watched, entry.get("watch")),
             probes=[ProbeResult.from_dict(probe) for probe in entry["probes"]],
             clustering=read(Clustering, entry.get("clustering")),
+            sample=read(Sample, entry.get("sample")),
             baselines=None if baselines is None else {name: Baseline(**score) for name, score in baselines.items()},
         )
 
@@ -95,6 +99,7 @@ class Metrics:
             "watch": plain(self.watch),
             "probes": [probe.to_dict() for probe in self.probes],
             "clustering": plain(self.clustering),
+            "sample": plain(self.sample),
             "floor": baselines,
         }
 

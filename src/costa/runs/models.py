@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,11 @@ def read_settings(method: type[Method], config: Mapping[str, Any]) -> Any:
 
 def embed(model: Method, folder: Path, graph: Data) -> np.ndarray:
     """The vectors of ``graph`` from the model of a run, n × d, float32."""
+    return np.concatenate([rows.float().to_dense().cpu().numpy() for rows in embed_rows(model, folder, graph)])
+
+
+def embed_rows(model: Method, folder: Path, graph: Data) -> Iterator[torch.Tensor]:
+    """The same, some rows at a time if the method can."""
     trained_on = read_config(folder)["in_features"]
     if graph.num_features != trained_on:
         raise InputError(
@@ -68,5 +73,4 @@ def embed(model: Method, folder: Path, graph: Data) -> np.ndarray:
                 f"{model.name} gives vectors only for the graph it was trained on; train it on {graph.name}."
             )
         check_same_nodes(folder, graph)
-    z: np.ndarray = model.embed(graph).float().to_dense().cpu().numpy()
-    return z
+    return model.embed_rows(graph)

@@ -2,6 +2,9 @@
 
 A small graph leaves most of a GPU unused, so all seeds are trained together (:func:`costa.training.train_together`).
 If they do not fit into memory together, fewer are.
+
+What a graph on disk may take is for all processes together. This one writes the hops while it has all memory to itself;
+then each process that trains gets its share, and there are fewer of them, or none, if a share would be too small.
 """
 
 from __future__ import annotations
@@ -15,15 +18,20 @@ import torch
 
 from costa import training
 from costa.errors import is_out_of_memory
-from costa.evaluate.baselines import BASELINES
 from costa.graphs import load_graph
+from costa.graphs.sizes import sizes_of
+from costa.graphs.storage import StoredGraph
+from costa.memory import IMPORTS, share
 from costa.methods import get_method
 from costa.methods.base import GradientMethod
+from costa.methods.encoding import EncoderMethod
+from costa.nn import Hops
+from costa.runs.estimate import seeds_at_once
 from costa.runs.evaluation import evaluate_all
 from costa.runs.execution import empty_on_failure, start_run, write_run
 from costa.runs.execution import execute as execute_one
 from costa.runs.folder import has_ended
-from costa.runs.jobs import Job
+from costa.runs.jobs import Job, cores
 from costa.runs.metrics import Metrics
 from costa.runs.provenance import reset_peak_memory
 from costa.settings.presets import Resolved
@@ -43,8 +51,9 @@ def execute(
         data_dir: The folder of benchmark graphs, for the processes.
         report: Called with the progress, unless the seeds train in processes.
     """
-    if in_processes(job, folders):
-        yield from _in_processes(job, folders, data_dir)
+    workers = _workers(job, folders)
+    if workers > 1:
+        yield from _in_processes(job, folders, data_dir, workers)
     elif job.device.type == "cuda" and len(folders) > 1:
         yield from _side_by_side(job, dict(folders), report)
     else:
@@ -52,11 +61,14 @@ def execute(
 
 
 def in_processes(job: Job, folders: Mapping[int, Path]) -> bool:
-    """Whether each seed is trained in its own process, which reports no progress.
+    """Whether each seed is trained in its own process, which reports no progress."""
+    return _workers(job, folders) > 1
 
-    A baseline takes less time than starting a process.
-    """
-    return job.device.type == "cpu" and job.method not in BASELINES and len(folders) > 1 and cores() > 1
+
+def _workers(job: Job, folders: Mapping[int, Path]) -> int:
+    """How many seeds are trained at the same time, each in its own process; 1 if they are trained in this one."""
+    memory = job.graph.memory if isinstance(job.graph, StoredGraph) else None
+    return seeds_at_once(job.method, job.resolved, sizes_of(job.graph), memory, job.device, len(folders))
 
 
 def _one_by_one(job: Job, folders: Mapping[int, Path], report: training.Report | None) -> Iterator[Metrics]:
@@ -128,19 +140,24 @@ def _evaluate(job: Job, folders: Mapping[int, Path], trained: Sequence[Metrics])
     return evaluate_all(job, [folders[metrics.seed] for metrics in trained], trained)
 
 
-def _in_processes(job: Job, folders: Mapping[int, Path], data_dir: Path | None) -> Sequence[Metrics]:
-    """Train in as many processes as there are cores, then evaluate in this one.
+def _in_processes(job: Job, folders: Mapping[int, Path], data_dir: Path | None, workers: int) -> Sequence[Metrics]:
+    """Train in so many processes at a time, then evaluate in this one.
 
     The processes share the cores: on one small graph two threads are far from twice as fast as one.
     """
     import joblib
+    from joblib.externals.loky import get_reusable_executor
 
-    workers = min(len(folders), cores())
+    memory = None
+    if isinstance(job.graph, StoredGraph):
+        _write_hops(job)
+        memory = f"{IMPORTS + share(job.graph.memory, workers + 1)}B"  # this process is one of them
     trained = []
     with tempfile.TemporaryDirectory() as folder_of_stop:
         stop = Path(folder_of_stop) / "stop"
         # each process reads the graph again, which is faster than sending it
-        work = (job.spec, data_dir, job.method, job.resolved, job.resume, job.chosen, stop)
+        given = {"resume": job.resume, "chosen": job.chosen, "memory": job.memory}
+        work = (job.spec, data_dir, memory, job.method, job.resolved, given, stop)
         tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
         threads = max(1, cores() // workers)
         with (
@@ -160,30 +177,33 @@ def _in_processes(job: Job, folders: Mapping[int, Path], data_dir: Path | None) 
                 if interrupted():
                     raise KeyboardInterrupt from None
                 raise
+    if memory is not None:
+        get_reusable_executor().shutdown()  # what they keep for the next task is missing in the evaluation
     return _evaluate(job, folders, trained)
+
+
+def _write_hops(job: Job) -> None:
+    """Write what the processes will read, unless it is there."""
+    method = training.build(get_method(job.method), job.resolved.values, job.graph, 0, job.device)
+    if isinstance(method, EncoderMethod) and isinstance(method.encoder, Hops):
+        method.prepare(job.graph)
+        job.graph.drop_pages()
 
 
 def _train_here(
     spec: str,
     data_dir: Path | None,
+    memory: str | None,
     method: str,
     resolved: Resolved,
-    resume: bool,
-    chosen: Mapping[str, Any] | None,
+    given: Mapping[str, Any],
     stop: Path,
     seed: int,
     folder: Path,
 ) -> Metrics | None:
-    """Train one seed in this process; None if the stop file already exists."""
+    """Train one seed in this process, in its share of the memory; None if the stop file already exists."""
     if stop.exists():
         return None
-    graph = load_graph(spec, data_dir=data_dir)
-    job = Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, resume=resume, chosen=chosen)
+    graph = load_graph(spec, data_dir=data_dir, memory=memory)
+    job = Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, **given)
     return execute_one(job, folder, seed, interruptible=True, should_stop=stop.exists)
-
-
-def cores() -> int:
-    """Number of cores that this process may use, within a container's quota."""
-    import joblib
-
-    return int(joblib.cpu_count())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import itertools
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,16 +56,15 @@ def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int) -> Written:
     parts, finite = iter(parts), True
     first, step = next(parts), -(-n // SEEN)
     # all at once: small arrays that are kept between large ones that are not would leave holes in memory
-    some, seen = torch.empty(-(-n // step), first.shape[1]), 0
+    some = torch.empty(-(-n // step), first.shape[1])
     with replacing(path) as temporary, Growing(temporary, np.dtype(np.float32), first.shape[1]) as file:
         for part in itertools.chain([first], parts):
             rows = part.float().to_dense().cpu()
-            kept = rows[-file.rows % step :: step]
-            some[seen : seen + len(kept)] = kept
-            seen += len(kept)
+            seen, place = rows[-file.rows % step :: step], -(-file.rows // step)
+            some[place : place + len(seen)] = seen
             finite = finite and bool(rows.isfinite().all())
             file.append(rows.numpy())
-    return Written(finite, some[:seen])
+    return Written(finite, some)
 
 
 def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -> None:
@@ -94,6 +94,20 @@ def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -
             columns = [pyarrow.array(some, kind), *map(pyarrow.array, np.ascontiguousarray(rows.T))]
             file.write_table(pyarrow.table(columns, schema=schema))
             drop_pages(z)
+
+
+def write_parts(path: Path, parts: Iterable[torch.Tensor], n: int, ids: Sequence[Any] | None = None) -> tuple[int, int]:
+    """Write n vectors that come some rows at a time, as :func:`write_vectors` does; return their shape.
+
+    A table is written from a ``.npy`` file beside it, which is then removed.
+    """
+    with tempfile.TemporaryDirectory(dir=path.absolute().parent) as folder:
+        rows = path if path.suffix == ".npy" else Path(folder) / EMBEDDINGS
+        write_rows(rows, parts, n)
+        z = open_array(rows)
+        if rows != path:
+            write_vectors(path, z, ids)
+        return z.shape[0], z.shape[1]
 
 
 def _has_pyarrow() -> bool:
