@@ -41,9 +41,9 @@ GRAPH = "wordnet"
 PARTS = 1024
 GCN = ("--set", "encoder.kind=gcn")
 RUNS: dict[str, tuple[str, int, tuple[str, ...]]] = {
-    "GRACE": ("grace", 8, ()),
-    "two views, GCN": ("costa-mv", 8, GCN),
-    "one view, GCN": ("costa-sv", 8, GCN),
+    "GRACE": ("grace", 16, ()),
+    "two views, GCN": ("costa-mv", 40, GCN),
+    "one view, GCN": ("costa-sv", 40, GCN),
 }
 """The method, its epochs and what is set."""
 BASELINES = {"diffused features": "diffused", "untrained GCN": "untrained"}
