@@ -11,7 +11,18 @@ from costa.errors import InputError
 from costa.graphs.benchmarks import BENCHMARKS
 from costa.methods import METHODS
 from costa.wording import did_you_mean
-from reproduction import bounds, bounds_page, defaults_page, figures, pages, paper, scale_page, tables, time_page
+from reproduction import (
+    bounds,
+    bounds_page,
+    defaults_page,
+    figures,
+    pages,
+    paper,
+    parts_page,
+    scale_page,
+    tables,
+    time_page,
+)
 from reproduction.bias import figures as bias
 from reproduction.bias import page as bias_page
 from reproduction.bias import study
@@ -187,6 +198,11 @@ _TARGETS = (
         "performance",
         "the tables of docs/performance.md, from the benches",
         lambda r: tables.performance(r.results, r.out),
+    ),
+    Target(
+        "parts",
+        "what training on parts takes and means, into docs/performance.md, from benchmarks/parts.py",
+        lambda r: parts_page.write(r.results, r.out),
     ),
     Target(
         "defaults",

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks import parts
 from costa.graphs import load_graph
 from costa.methods.encoding import Inputs
 from costa.nn import FeatureScaling, SparseMatrix, sparse_if_faster
@@ -40,3 +41,16 @@ def test_trains_to_the_end(name, costa, data_dir, tmp_path):
     hops = len(settings["encoder.powers"]) + (settings["encoder.steps"] > 0)
     assert z.shape == (nodes, hops * 32 + 16)
     assert np.isfinite(z).all()
+
+
+def test_what_training_on_parts_takes_is_measured(monkeypatch):
+    monkeypatch.setattr(parts, "GRAPH", "words")
+    graph = load_graph("words")
+    line = parts.trained(graph, "two views, GCN", 48, epochs=1)
+    assert (line["status"], line["epochs"], line["parts"]) == ("ok", 1, 48)
+    assert 0 < line["train_seconds"] < line["seconds"]
+    assert 2**26 < line["peak_anonymous_bytes"] < line["peak_resident_bytes"]
+    above_chance = 1.5 * graph.y.bincount().max() / graph.num_nodes
+    assert all(
+        accuracy > above_chance for accuracy in [*line["accuracy"], *parts.baseline(graph, "diffused")["accuracy"]]
+    )

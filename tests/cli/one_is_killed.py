@@ -1,4 +1,4 @@
-"""``costa`` in a process of torchrun, where rank 1 is killed at its 20th step, unless it has been started again."""
+"""``costa`` in a process of torchrun, where rank ``KILLED`` is killed at its 20th step, unless it was started again."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from costa.training import loop, restarted
 
 if __name__ == "__main__":
     loop.CHECKPOINT_EVERY_SECONDS = 0.0
-    if os.environ["RANK"] == "1" and not restarted():
+    if os.environ["RANK"] == os.environ["KILLED"] and not restarted():
         run, steps = loop.Steps.run, iter(range(1, 21))
 
         def run_or_die(self, count):

@@ -13,32 +13,44 @@ import pytest
 
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 SMALL = ("--set", "encoder.width=8", "--set", "sketch.k=20", "--no-probe")
+TRAIN = ("train", "digits", "--memory", "2GiB", "--epochs", 8, *SMALL)
 
 
-def run(*arguments):
-    return subprocess.run([*TORCHRUN, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+def run(*arguments, cache, **environment):
+    environment = {key: str(value) for key, value in environment.items()} | {"XDG_CACHE_HOME": str(cache)}
+    words = [*TORCHRUN, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=300, env=os.environ | environment)
 
 
-def test_a_job_that_is_started_again_ends_as_if_nobody_had_been_killed(tmp_path, monkeypatch):
-    """The checkpoint that it goes on from is in the middle of an epoch; the graph and its hops are on disk."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    train = ("train", "digits", "--memory", "2GiB", "--epochs", 8, *SMALL)
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """A folder with the run, and the cache, of a job that nobody disturbs; the graph and its hops are on disk."""
+    folder = tmp_path_factory.mktemp("straight")
+    done = run("-m", "costa", *TRAIN, "--out", folder / "run", cache=folder / "cache")
+    assert done.returncode == 0, done.stderr
+    assert "on cpu, 2 processes\n" in done.stdout
+    assert done.stdout.count("Next: costa report") == 1
+    return folder
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_job_that_is_started_again_ends_as_if_nobody_had_been_killed(rank, straight, tmp_path):
+    """The checkpoint that it goes on from is in the middle of an epoch; the first process is the one that writes it."""
     killed = Path(__file__).with_name("one_is_killed.py")
-    again = run("--max-restarts", 1, killed, *train, "--out", tmp_path / "killed")
+    again = run("--max-restarts", 1, killed, *TRAIN, "--out", tmp_path / "run", cache=tmp_path / "cache", KILLED=rank)
     assert again.returncode == 0, again.stderr
     assert "another process of this training has ended" in again.stderr
-    straight = run("-m", "costa", *train, "--out", tmp_path / "straight")
-    assert straight.returncode == 0, straight.stderr
-    assert "on cpu, 2 processes\n" in straight.stdout
-    assert straight.stdout.count("Next: costa report") == 1
     for name in ("embeddings.npy", "model.safetensors"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes()
-    logs = [(tmp_path / which / "log.csv").read_text().splitlines() for which in ("killed", "straight")]
+        assert (tmp_path / "run" / name).read_bytes() == (straight / "run" / name).read_bytes()
+    logs = [(folder / "run" / "log.csv").read_text().splitlines() for folder in (tmp_path, straight)]
     assert len(logs[0]) == 9
     assert [line.split(",")[:2] for line in logs[0]] == [line.split(",")[:2] for line in logs[1]]
-    metrics = json.loads((tmp_path / "straight" / "metrics.json").read_text())
+
+
+def test_both_processes_work_on_one_run(straight):
+    metrics = json.loads((straight / "run" / "metrics.json").read_text())
     assert (metrics["status"], metrics["epochs"], metrics["processes"]) == ("ok", 8, 2)
-    parts = {path.name.partition(".part")[2] for path in (tmp_path / "cache").rglob("pagerank-*.npy")}
+    parts = {path.name.partition(".part")[2] for path in (straight / "cache").rglob("pagerank-*.npy")}
     assert parts == {"-0-of-2.npy", "-1-of-2.npy"}  # each process its own rows
 
 

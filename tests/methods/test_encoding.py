@@ -34,6 +34,12 @@ def test_the_vectors_are_the_encoders_whichever_it_is(build, graph, kind):
     torch.testing.assert_close(method.embed(graph), encode(method, graph))
 
 
+def test_of_a_small_graph_each_layer_is_computed_as_a_whole(build, graph, monkeypatch):
+    method = build("costa-sv", graph)
+    monkeypatch.setattr(method.encoder, "by_columns", None)
+    assert torch.equal(method.embed(graph), method._encode(method.inputs(graph)))
+
+
 @pytest.mark.parametrize("steps", [0, 2])
 def test_without_steps_there_is_nowhere_to_go_back_from(merged, steps):
     unused = get_method("costa-sv").unused(merged("costa-sv", encoder__steps=steps))

@@ -11,7 +11,7 @@ from costa.evaluate import health
 from costa.evaluate.probe import linear_probe
 from costa.graphs.streaming import keep_on_disk
 from costa.graphs.synthetic import planted_partition
-from costa.methods import METHODS, get_method
+from costa.methods import METHODS, encoding, get_method
 from costa.methods.base import GradientMethod
 from costa.nn import SparseMatrix
 from costa.settings.presets import load_base
@@ -141,6 +141,33 @@ def test_a_step_on_some_nodes_is_a_step_on_their_subgraph(name):
     torch.testing.assert_close(loss, whole, rtol=1e-6, atol=1e-6)
     for key, gradient in gradients.items():
         torch.testing.assert_close(gradient, expected[key], rtol=1e-4, atol=1e-6, msg=key)
+
+
+@pytest.mark.parametrize("features", ["dense", "sparse"])
+@pytest.mark.parametrize("kind", ["gcn", "appnp"])
+@pytest.mark.parametrize("name", PARTS)
+def test_of_a_large_graph_no_layer_is_computed_as_a_whole(name, kind, features, monkeypatch):
+    graph, rows = small_graph(features), torch.tensor([3, 40])
+    values = {"encoder.kind": kind, "encoder.steps": 2, "encoder.norm": "batch", "encoder.activation": "prelu"}
+    method = build(name, graph, values)
+
+    def vectors():
+        with torch.no_grad():  # the watch sees rows in training mode, with the moments of all nodes
+            return method.embed(graph), torch.cat(list(method.embed_rows(graph))), method.hidden(graph, rows)
+
+    def forbidden(*given, **named):
+        raise AssertionError("computed as a whole")
+
+    training.Steps([method], graph, settings.Train(parts=6, group=2)).run(3)  # the vectors do not depend on it
+    for module in method.modules():
+        if isinstance(module, torch.nn.BatchNorm1d):
+            module.track_running_stats = False
+    expected = vectors()
+    monkeypatch.setattr(encoding, "WIDE", 4 * 60)
+    monkeypatch.setattr(encoding, "AT_ONCE", 0)
+    monkeypatch.setattr(method.encoder, "forward", forbidden)
+    for found, whole in zip(vectors(), expected, strict=True):
+        torch.testing.assert_close(found, whole)
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from costa.insight.variants import MLP
 from costa.nn import GCN, Adjacency, SparseMatrix, sparse_if_faster
@@ -205,3 +206,82 @@ def test_a_seed_is_a_start_and_the_global_generator_is_left_alone(graph):
     assert torch.equal(before, torch.random.get_rng_state())
     assert torch.equal(a.layers[0].weight, b.layers[0].weight)
     assert not torch.equal(a.layers[0].weight, c.layers[0].weight)
+
+
+def large_cases(n):
+    """Encoders of any kind and depth in float64, with settled moments, and features that are dense, sparse or mixed."""
+    for alone, steps, widths, norm in [
+        (False, 0, (7, 5), "none"),
+        (False, 0, (7, 5), "batch"),
+        (False, 3, (5,), "batch"),
+        (False, 2, (6, 9, 4), "batch"),
+        (True, 4, (7, 5), "batch"),
+        (True, 2, (5,), "none"),
+    ]:
+        for activation, linear in (("prelu", False), ("elu", True)):
+            gcn = GCN(
+                30,
+                widths,
+                activation=activation,
+                norm=norm,
+                linear=linear,
+                alone=alone,
+                steps=steps,
+                teleport=0.3,
+                generator=gen(0),
+            ).double()
+            for number, (name, tensor) in enumerate(gcn.state_dict().items()):
+                if tensor.is_floating_point() and "weight" not in name:
+                    tensor.copy_(torch.rand(tensor.shape, generator=gen(number), dtype=torch.float64) + 0.1)
+            yield gcn
+
+
+@pytest.mark.parametrize("features", ["dense", "sparse", "centred", "mixed"])
+@pytest.mark.parametrize("count", [1, 3, 100])
+def test_by_columns_every_encoder_has_the_vectors_of_the_whole_forward(graph, features, count):
+    n, edge_index, weight = graph
+    adjacency = Adjacency(edge_index, n, weight.double(), torch.float64).normalized()
+    x = (torch.rand(n, 30, generator=gen(8), dtype=torch.float64) < 0.08).double()
+    if features in ("sparse", "centred"):
+        x = SparseMatrix.from_dense(x)
+        x.shift = torch.rand(30, generator=gen(1), dtype=torch.float64) if features == "centred" else None
+    for gcn in large_cases(n):
+        mixed = features == "mixed" and not gcn.alone
+        read = adjacency @ x if mixed else x
+        for training in (False, True):
+            gcn.train(training)
+            for norm in [each.norm for each in gcn.layers if each.norm is not None]:
+                norm.track_running_stats = not training
+            before = {key: tensor.clone() for key, tensor in gcn.state_dict().items()}
+            found = gcn.by_columns(read, adjacency, count, mixed=mixed)
+            torch.testing.assert_close(found, gcn(read, adjacency, mixed=mixed), rtol=0, atol=1e-10)
+            assert not found.requires_grad
+            assert all(torch.equal(tensor, before[key]) for key, tensor in gcn.state_dict().items())
+
+
+class Largest(TorchDispatchMode):
+    """The most entries of a tensor that is computed."""
+
+    entries = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for tensor in made if isinstance(made, tuple | list) else [made]:
+            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor._base is None:
+                self.entries = max(self.entries, tensor.numel())
+        return made
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_by_columns_no_layer_is_in_memory_as_a_whole_nor_a_dense_copy_of_sparse_features(alone):
+    n = 1000
+    ring = torch.stack([torch.arange(n), torch.arange(n).roll(1)])
+    adjacency = Adjacency(torch.cat([ring, ring.flip(0)], 1), n).normalized()
+    x = sparse_if_faster((torch.rand(n, 100, generator=gen(8)) < 0.02).float())
+    gcn = GCN(100, (64, 8), alone=alone, steps=2, norm="batch", generator=gen(0)).eval()
+    entries = []
+    for compute in (lambda: gcn(x, adjacency), lambda: gcn.by_columns(x, adjacency, 4)):
+        with torch.no_grad(), Largest() as largest:
+            compute()
+        entries.append(largest.entries)
+    assert entries == [64 * n, 8 * n]  # the vectors

@@ -46,6 +46,7 @@ class TestRequests:
             "fig-degrees": set(),
             "fig-counterexample": set(),
             "performance": set(),
+            "parts": set(),
             "defaults": set(),
             "scaling": set(),
         }

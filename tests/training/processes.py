@@ -35,6 +35,7 @@ MORE = {
     ("costa-sv", "no head"): {"sketch.kind": "countsketch", "head.width": 0},
 }
 TRAININGS = {
+    **{(name, kind): {"sketch.kind": kind, "train.batch": 16} for name in NAMES for kind in KINDS},
     ("costa-sv", "small batches"): {"sketch.kind": "countsketch", "sketch.center": False, "train.batch": 4},
     ("costa-mv", "batches"): {"sketch.kind": "countsketch", "train.batch": 16},
     ("costa-mv", "batch norm"): {"sketch.kind": "gaussian", "encoder.norm": "batch", "train.batch": 16},

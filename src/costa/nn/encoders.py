@@ -8,6 +8,14 @@ H⁽⁰⁾ = f(X, A),    H⁽ᵗ⁺¹⁾ = (1 − α) D̂^-½ Â D̂^-½ H⁽ᵗ
 
 so that a node sees far with few weights. K = 0 is the paper's encoder. If the layers look at each node alone,
 H⁽⁰⁾ = MLP(X), and only the steps use the edges, this is their APPNP.
+
+Without gradients no layer's H has to be in memory as a whole, since a column of H_l comes from one column of S_l:
+
+    S₁ = X W₁,    H_l[:, c] = σ(norm(D̂^-½ Â D̂^-½ S_l[:, c] + b_l[c])),    S_{l+1} = Σ_c H_l[:, c] W_{l+1}[c, :]
+
+over blocks c of columns (:meth:`GCN.by_columns`). S₁ is made block by block, and the last H and its steps of PageRank
+take the place of the last S. Two layers so need one array of n × d and a few of n × |c|, exactly and in any mode of
+BatchNorm, whose moments are those of a column.
 """
 
 from __future__ import annotations
@@ -16,6 +24,7 @@ import itertools
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from costa.nn.norm import BatchNorm
@@ -73,6 +82,16 @@ class Layer(nn.Module):
         out: Tensor = self.activation(h)
         return out
 
+    def of_columns(self, product: Tensor, adjacency: SparseMatrix | None, columns: slice) -> Tensor:
+        """These columns of the layer's H from those of X·W; BatchNorm's running moments are read, never changed."""
+        h = (product if adjacency is None else adjacency @ product) + self.bias[columns]
+        if (norm := self.norm) is not None:
+            mean, var = (None, None) if norm.training else (norm.running_mean, norm.running_var)
+            mean, var = (None if moment is None else moment[columns] for moment in (mean, var))
+            h = F.batch_norm(h, mean, var, norm.weight[columns], norm.bias[columns], norm.training, eps=norm.eps)
+        out: Tensor = self.activation(h)
+        return out
+
 
 class GCN(nn.Module):
     r"""The paper's encoder: layers H ← σ(D̂^-½ Â D̂^-½ H W + b).
@@ -109,6 +128,7 @@ class GCN(nn.Module):
     ) -> None:
         super().__init__()
         self.alone, self.steps, self.teleport = alone, steps, teleport
+        self.widths = tuple(widths)
         sizes = [in_features, *widths]
         self.out_features = sizes[-1]
         after = [(activation, norm)] * len(widths)
@@ -142,6 +162,29 @@ class GCN(nn.Module):
         for layer in others:
             h = layer(h, in_layers)
         return diffuse(h, adjacency, self.steps, self.teleport)
+
+    @torch.no_grad()
+    def by_columns(
+        self, x: Tensor | SparseMatrix, adjacency: SparseMatrix, count: int, *, mixed: bool = False
+    ) -> Tensor:
+        """The same H without gradients, ``count`` columns of a layer at a time, see above; equal up to rounding."""
+        layers = [layer for layer in self.layers if isinstance(layer, Layer)]
+        s: Tensor | None = None
+        for index, layer in enumerate(layers):
+            after = layers[index + 1] if index + 1 < len(layers) else None
+            in_layer = None if self.alone or (mixed and s is None) else adjacency
+            if after is not None or s is None:
+                out = layer.weight.new_zeros(x.shape[0], self.widths[index if after is None else index + 1])
+            for first in range(0, self.widths[index], count):
+                columns = slice(first, first + count)
+                product = x @ layer.weight[:, columns].contiguous() if s is None else s[:, columns].contiguous()
+                h = layer.of_columns(product, in_layer, columns)
+                if after is None:
+                    out[:, columns] = diffuse(h, adjacency, self.steps, self.teleport)
+                else:
+                    out.addmm_(h, after.weight[columns])
+            s = out
+        return out
 
 
 def diffuse(h: Tensor, adjacency: SparseMatrix, steps: int, teleport: float) -> Tensor:
