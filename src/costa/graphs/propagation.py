@@ -2,10 +2,10 @@
 
     B_p = Âᵖ X,    B_R = K steps of H ← (1 − α) Â H + α X,    Â = D̂^-½ (A + I) D̂^-½
 
-Columns of X do not mix, so they are propagated a few at a time: so many that three arrays of n rows fit into memory, and
-at most 32. A row of so many is whole lines of the processor's cache, and no more of them are wanted at once. Of Â only
-the neighbours of some rows are read at a time; D̂^-½ scales the rows of H before and after, so that its values are never
-written out. One chain of products gives the powers and, as a sum over them, PageRank:
+Columns of X do not mix, so they are propagated a few at a time: so many that three arrays of n rows fit into memory,
+and at most 32. A row of so many is whole lines of the processor's cache, and no more of them are wanted at once. Of Â
+only the neighbours of some rows are read at a time; D̂^-½ scales the rows of H before and after, so that its values are
+never written out. One chain of products gives the powers and, as a sum over them, PageRank:
 
     G = D̂^-½ H,    Â H = D̂^-½ (A G + G)
     B_R = α Σ_{k<K} (1 − α)ᵏ Âᵏ X + (1 − α)ᴷ Âᴷ X
