@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from costa.errors import InputError
 from costa.graphs.tables import EXACT, check_file, check_names, read_header
 
@@ -149,70 +146,3 @@ def _whole(values: Any, table: ChunkedTable, name: str, first: int) -> Any:
             " not an exact whole number; store ids as integers or as text."
         )
     return values.cast(pyarrow.int64())
-
-
-class Numbering:
-    """The row number of every id.
-
-    Args:
-        ids: The ids in order, from :meth:`ChunkedTable.column`; None if they are the row numbers.
-        n: How many there are.
-        known_as: What an id is, in an error message.
-    """
-
-    def __init__(self, ids: Any, n: int, known_as: str) -> None:
-        import pyarrow
-
-        if ids is not None and pyarrow.types.is_int64(ids.type) and _counts_up(ids):
-            ids = None
-        self.ids = None if ids is None else pyarrow.chunked_array([ids.combine_chunks()])
-        self.n, self.known_as = n, known_as
-
-    def __contains__(self, node: object) -> bool:
-        import pyarrow
-
-        return bool(self.rows(pyarrow.array([str(node)]))[0] >= 0)
-
-    def name(self, row: int) -> str:
-        """The id of a node."""
-        return str(row if self.ids is None else self.ids[row].as_py())
-
-    def rows(self, ids: Any) -> NDArray[np.int64]:
-        """Of some ids; −1 for one that there is not."""
-        import pyarrow
-        import pyarrow.compute as pc
-
-        if self.ids is None:
-            if not pyarrow.types.is_int64(ids.type):
-                known = pc.match_substring_regex(ids, WHOLE_NUMBER)
-                ids = pc.if_else(known, ids, "-1").cast(pyarrow.int64())
-            rows = ids.to_numpy(zero_copy_only=False)
-            return np.where((rows >= 0) & (rows < self.n), rows, -1)
-        own = self.ids.chunk(0)
-        if own.type != ids.type:
-            own, ids = own.cast(pyarrow.string()), ids.cast(pyarrow.string())
-        found = pc.fill_null(pc.index_in(ids, value_set=own), -1)
-        return found.to_numpy(zero_copy_only=False).astype(np.int64)
-
-    def check_unique(self, table: ChunkedTable) -> None:
-        """Refuse an id that is listed twice."""
-        import pyarrow.compute as pc
-
-        if self.ids is None or pc.count_distinct(self.ids).as_py() == self.n:
-            return
-        counts = pc.value_counts(self.ids)
-        twice = next(entry["values"].as_py() for entry in counts if entry["counts"].as_py() > 1)
-        rows = np.flatnonzero(pc.equal(self.ids, twice).to_numpy())[:2] + 1
-        raise InputError(
-            f"{table.where} lists the id {str(twice)!r} twice, in rows {rows[0]} and {rows[1]}; drop one of them."
-        )
-
-
-def _counts_up(ids: Any) -> bool:
-    """Whether these integers are 0, 1, 2 …"""
-    start = 0
-    for part in ids.chunks:
-        if not np.array_equal(part.to_numpy(), np.arange(start, start + len(part))):
-            return False
-        start += len(part)
-    return True

@@ -18,7 +18,8 @@ from scipy.sparse import csr_array
 from costa.errors import InputError
 from costa.graphs.arrays import check_size, unreadable
 from costa.graphs.assembly import logger
-from costa.graphs.chunks import ChunkedTable, Numbering
+from costa.graphs.chunks import ChunkedTable
+from costa.graphs.numbering import Numbering
 from costa.graphs.storage import Growing, open_array
 from costa.graphs.tables import check_file, not_finite
 from costa.nn.sparse import SPARSE_BELOW

@@ -24,10 +24,11 @@ from torch_geometric.data import Data
 from costa.errors import InputError
 from costa.graphs.assembly import encode_labels, logger, missing_labels, remedy
 from costa.graphs.checks import check_count
-from costa.graphs.chunks import Chunk, ChunkedTable, Numbering, canonical
+from costa.graphs.chunks import Chunk, ChunkedTable, canonical
 from costa.graphs.edges import Links, lay_out
 from costa.graphs.identity import digest
 from costa.graphs.matrices import Matrix, open_matrix
+from costa.graphs.numbering import Numbering
 from costa.graphs.storage import IDS, VERSION, StoredGraph, finish, is_stored, open_stored, store
 from costa.graphs.tables import require_column
 from costa.wording import counted
