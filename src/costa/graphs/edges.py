@@ -109,15 +109,25 @@ def _fill_rows(links: Links, begins: Integers, folder: Path) -> tuple[NDArray[np
             else:
                 keys.sort()
                 values = None
-            rows = keys >> HALF
-            first = np.flatnonzero(np.diff(rows, prepend=-1))
-            times = np.diff(first, append=len(rows))
-            places = free[rows] + np.arange(len(rows)) - np.repeat(first, times)
+            places = next_places(free, keys >> HALF)
             col[places] = keys & LOW
             if weight is not None:
                 weight[places] = values
-            free[rows[first]] += times
     return col, weight
+
+
+def next_places(free: Integers, rows: NDArray[np.integer]) -> Integers:
+    """Take the next free place in each of these rows, which are in order and may be there several times.
+
+    >>> free = np.array([0, 5])
+    >>> next_places(free, np.array([0, 1, 1])), free
+    (array([0, 5, 6]), array([1, 7]))
+    """
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    times = np.diff(first, append=len(rows))
+    places: Integers = free[rows] + np.arange(len(rows)) - np.repeat(first, times)
+    free[rows[first]] += times
+    return places
 
 
 def _pairs(rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Integers:

@@ -19,6 +19,7 @@ from costa.errors import InputError
 from costa.graphs.arrays import check_size, unreadable
 from costa.graphs.assembly import logger
 from costa.graphs.chunks import ChunkedTable
+from costa.graphs.entries import write_rows
 from costa.graphs.numbering import Numbering
 from costa.graphs.storage import Growing, open_array
 from costa.graphs.tables import check_file, not_finite
@@ -26,7 +27,10 @@ from costa.nn.sparse import SPARSE_BELOW
 
 ENTRIES = 2**24
 """Entries of a dense array that are handled at a time."""
-PARTS = ("data", "indices", "indptr", "shape")
+RAW = "raw"
+"""How the names of files begin that are not needed once a matrix is written."""
+PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+"""What is saved of a sparse matrix of each format, beside its values and its shape."""
 
 Floats = NDArray[np.float32]
 
@@ -90,16 +94,25 @@ class DenseMatrix(Matrix):
                 yield start, np.asarray(self.array[start : start + step], dtype=np.float32)
 
 
-class CompressedMatrix(Matrix):
-    """A sparse matrix as ``scipy.sparse.save_npz`` writes it in CSR form, unpacked into a folder."""
+class SparseMatrix(Matrix):
+    """A matrix as ``scipy.sparse.save_npz`` writes it, unpacked into a folder and brought into CSR form there."""
 
-    def __init__(self, path: Path, folder: Path) -> None:
-        for part in PARTS:
-            _unpack(path, f"{part}.npy", folder / f"raw-{part}.npy")
-        self._data, self._indices, self._indptr, shape = (open_array(folder / f"raw-{part}.npy") for part in PARTS)
-        super().__init__(path, tuple(np.array(shape).tolist()))
-        if self._data.dtype.kind not in "biuf":
-            raise InputError(f"{self.where} holds {self._data.dtype} values; give real numbers.")
+    def __init__(self, path: Path, kind: str, folder: Path) -> None:
+        self._kind, parts = kind, dict[str, NDArray[Any]]()
+        for part in (*PARTS[kind], "data", "shape"):
+            unpacked = folder / f"{RAW}-{part}.npy"
+            _unpack(path, f"{part}.npy", unpacked)
+            parts[part] = open_array(unpacked)
+        super().__init__(path, tuple(np.array(parts["shape"]).tolist()))
+        if parts["data"].dtype.kind not in "biuf":
+            raise InputError(f"{self.where} holds {parts['data'].dtype} values; give real numbers.")
+        try:
+            if kind != "csr":
+                rows = write_rows(kind, parts, (self.n, self.columns), folder)
+                parts |= {part: open_array(path) for part, path in rows.items()}
+        except (IndexError, TypeError, ValueError):
+            raise self._torn() from None
+        self._data, self._indices, self._indptr = (parts[part] for part in ("data", "indices", "indptr"))
         stored, ends = len(self._data), self._indptr
         if len(ends) != self.n + 1 or ends[0] != 0 or ends[-1] != stored or len(self._indices) != stored:
             raise self._torn()
@@ -107,10 +120,7 @@ class CompressedMatrix(Matrix):
     def write(self, numbering: Numbering, folder: Path) -> list[str]:
         """Its rows, chunk by chunk, without duplicates or stored zeros; dense if they are rather full."""
         dense = len(self._data) >= SPARSE_BELOW * self.n * self.columns
-        names = self._write_dense(folder) if dense else self._write_sparse(folder)
-        for part in PARTS:
-            (folder / f"raw-{part}.npy").unlink()
-        return names
+        return self._write_dense(folder) if dense else self._write_sparse(folder)
 
     def _write_dense(self, folder: Path) -> list[str]:
         check = Check(self)
@@ -157,7 +167,8 @@ class CompressedMatrix(Matrix):
 
     def _torn(self) -> InputError:
         return InputError(
-            f"the parts of {self.where} do not fit together as a CSR matrix; save it again with scipy.sparse.save_npz."
+            f"the parts of {self.where} do not fit together as a {self._kind.upper()} matrix; save it again with"
+            " scipy.sparse.save_npz."
         )
 
 
@@ -217,7 +228,7 @@ class TableMatrix(Matrix):
 
 
 def open_matrix(path: Path, folder: Path) -> Matrix:
-    """The features in a file; ``folder`` is where an archive is unpacked."""
+    """The features in a file; ``folder`` is where an archive is unpacked, into files whose names begin with RAW."""
     kind = path.suffix.lower()
     if kind == ".npy":
         return DenseMatrix(path)
@@ -229,14 +240,33 @@ def open_matrix(path: Path, folder: Path) -> Matrix:
             names = archive.namelist()
     except (OSError, zipfile.BadZipFile) as error:
         raise unreadable(repr(str(path)), error) from error
-    if {f"{part}.npy" for part in PARTS} <= set(names):
-        return CompressedMatrix(path, folder)
+    if "format.npy" in names:
+        return SparseMatrix(path, _format(path, names, folder), folder)
     if len(names) != 1:
         keys = ", ".join(name.removesuffix(".npy") for name in names) or "nothing"
         raise InputError(f"{str(path)!r} holds {keys}; save exactly one array or sparse matrix in it.")
-    unpacked = folder / "raw.npy"
+    unpacked = folder / f"{RAW}.npy"
     _unpack(path, names[0], unpacked)
     return DenseMatrix(unpacked, path)
+
+
+def _format(path: Path, names: list[str], folder: Path) -> str:
+    """The format of a sparse matrix in an archive, one of those in PARTS."""
+    unpacked = folder / f"{RAW}-format.npy"
+    _unpack(path, "format.npy", unpacked)
+    saved = open_array(unpacked).tobytes().rstrip(b"\0")
+    kind = saved.decode("ascii", "replace")
+    if kind not in PARTS:
+        raise InputError(
+            f"{str(path)!r} holds a sparse matrix of the format {kind}; save it as CSR, with"
+            " scipy.sparse.save_npz(path, matrix.tocsr())."
+        )
+    lacks = {"data.npy", "shape.npy", *(f"{part}.npy" for part in PARTS[kind])} - set(names)
+    if lacks:
+        raise InputError(
+            f"{str(path)!r} lacks {min(lacks).removesuffix('.npy')}; save it again with scipy.sparse.save_npz."
+        )
+    return kind
 
 
 def _unpack(path: Path, member: str, to: Path) -> None:

@@ -27,7 +27,7 @@ from costa.graphs.checks import check_count
 from costa.graphs.chunks import Chunk, ChunkedTable, canonical
 from costa.graphs.edges import Links, lay_out
 from costa.graphs.identity import digest
-from costa.graphs.matrices import Matrix, open_matrix
+from costa.graphs.matrices import RAW, Matrix, open_matrix
 from costa.graphs.numbering import Numbering
 from costa.graphs.storage import IDS, VERSION, StoredGraph, finish, is_stored, open_stored, store
 from costa.graphs.tables import require_column
@@ -121,6 +121,8 @@ def _build(edges: Path, features: Path, nodes: Path | None, folder: Path, report
     numbering = _number(table, matrix)
     check_count(numbering.n)
     arrays = ["y", "crow", "col", *matrix.write(numbering, folder)]
+    for unpacked in folder.glob(f"{RAW}*"):
+        unpacked.unlink()
     y, label_names = _labels(table, numbering.n)
     np.save(folder / "y.npy", y)
     if numbering.ids is not None:
