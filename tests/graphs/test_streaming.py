@@ -1,5 +1,7 @@
 """Large files give the same graph as small ones do, whatever they hold."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -214,3 +216,39 @@ def test_features_that_cannot_be_used_are_refused(tmp_path):
     np.save(tmp_path / "features.npy", 0 * matrix())
     with pytest.raises(InputError, match="nothing but zeros"):
         load_graph(tmp_path, memory=SMALL)
+
+
+def start_reading(folder):
+    """Another process that reads the folder's files, and waits before it is done."""
+    program = """
+import sys, time
+from costa.graphs import load_graph, streaming
+
+def wait(*arguments):
+    print("waiting", flush=True)
+    time.sleep(60)
+
+streaming.finish = wait
+load_graph(sys.argv[1], memory="64MiB")
+"""
+    process = subprocess.Popen([sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "waiting\n"
+    return process
+
+
+def test_what_a_killed_process_was_writing_is_removed_and_what_a_living_one_writes_is_kept(tmp_path):
+    cache = tmp_path / "cache" / "costa" / "graphs"
+    source, target = links()
+    write_csv(tmp_path / "edges.csv", {"source": source, "target": target})
+    np.save(tmp_path / "features.npy", matrix())
+    process = start_reading(tmp_path)
+    try:
+        (building,) = cache.iterdir()
+        graph = load_graph(tmp_path, memory=SMALL)
+        assert {building, Path(graph.folder)} == set(cache.iterdir())
+    finally:
+        process.kill()
+        process.wait()
+    assert building.exists()
+    load_graph(tmp_path, memory=SMALL)  # although the graph is there
+    assert [Path(graph.folder)] == list(cache.iterdir())

@@ -199,8 +199,10 @@ class HopFiles:
 
     @contextlib.contextmanager
     def locked(self, ranks: Ranks) -> Iterator[None]:
-        """Hold the folder's lock: the first rank does for all of them."""
-        with locked(self.folder) if ranks.first else contextlib.nullcontext():
+        """Hold the folder's lock, the first rank for all of them; what a killed process was writing is removed."""
+        with locked(self.folder) if ranks.first else contextlib.nullcontext(False) as alone:
+            for abandoned in self.folder.glob(".*") if alone else []:
+                abandoned.unlink()
             ranks.wait()
             yield
             ranks.wait()

@@ -219,7 +219,7 @@ def _entries(crow: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def store(graph: Data, folder: Path) -> None:
-    """Write a checked graph that is in memory into a new folder, but for its name and ids."""
+    """Write a checked graph that is in memory into an empty folder, but for its name and ids."""
     order = torch.argsort(graph.edge_index[0] * graph.num_nodes + graph.edge_index[1])
     source, target = graph.edge_index[:, order]
     apart = source != target
@@ -235,7 +235,6 @@ def store(graph: Data, folder: Path) -> None:
         arrays |= dict(zip(("x-crow", "x-col", "x-values"), parts, strict=True))
     else:
         arrays["x"] = graph.x.float()
-    folder.mkdir(parents=True)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array.contiguous().numpy())
     finish(folder, list(arrays), graph.num_nodes, graph.num_features, None, graph.get("label_names"))

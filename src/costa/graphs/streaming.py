@@ -32,6 +32,7 @@ from costa.graphs.numbering import Numbering
 from costa.graphs.storage import IDS, VERSION, StoredGraph, finish, is_stored, open_stored, store
 from costa.graphs.tables import require_column
 from costa.wording import counted
+from costa.writing import locked
 
 LARGE = 2**27
 """Bytes of edges and features from which a graph is read in chunks."""
@@ -63,9 +64,9 @@ def read_stored(
         report: Called with a line as each stage begins, here and later.
     """
     folder = cached_folder(edges, features, nodes)
+    _remove_abandoned(folder.parent)
     if not is_stored(folder):
         with _built(folder) as building:
-            building.mkdir()
             _build(edges, features, nodes, building, report)
     graph = open_stored(folder, memory, report)
     graph.name = edges.resolve().parent.name if edges.stem == "edges" else edges.stem
@@ -80,6 +81,7 @@ def cached_folder(edges: Path, features: Path, nodes: Path | None) -> Path:
 def keep_on_disk(graph: Data, memory: int, report: Report = lambda text: None) -> StoredGraph:
     """A graph that was read into memory, as arrays on disk."""
     folder = _cache() / digest(graph, f"{VERSION}")
+    _remove_abandoned(folder.parent)
     if not is_stored(folder):
         with _built(folder) as building:
             store(graph, building)
@@ -96,14 +98,27 @@ def _cache() -> Path:
 
 @contextlib.contextmanager
 def _built(folder: Path) -> Iterator[Path]:
-    """A path for a new folder, which takes this one's place at the end; of several writers the last one wins."""
+    """A new folder, which takes this one's place at the end; of several writers the last one wins."""
     building = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
-    try:
-        yield building
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(building, folder)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+    with contextlib.ExitStack() as held:
+        with locked(folder.parent):  # nobody sees the new folder before it is locked
+            building.mkdir()
+            held.enter_context(locked(building))
+        try:
+            yield building
+            shutil.rmtree(folder, ignore_errors=True)
+            os.replace(building, folder)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+
+
+def _remove_abandoned(cache: Path) -> None:
+    """Remove the folders that a process has not finished before it was killed: those whose lock nobody holds."""
+    with locked(cache) as alone:
+        for building in cache.glob(".*.*") if alone else []:
+            with contextlib.suppress(OSError), locked(building, wait=False) as abandoned:
+                if abandoned:
+                    shutil.rmtree(building, ignore_errors=True)
 
 
 def _key(files: Sequence[Path]) -> str:
