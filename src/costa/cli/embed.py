@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from costa.cli import options
-from costa.cli.console import say
+from costa.cli.console import say, say_stage
 
 
 def embed(
@@ -27,7 +27,7 @@ def embed(
     from costa.graphs import load_graph, name_files
 
     model = runs.load_model(run, training.resolve_device(device))
-    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir, memory=memory, report=say)
+    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir, memory=memory, report=say_stage)
     runs.check_vector_path(out)
     z = runs.embed(model, run, data)
     runs.write_vectors(out, z, data.get("node_ids"))

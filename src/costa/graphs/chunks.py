@@ -23,10 +23,17 @@ WHOLE_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a table, by column; ``first`` is the number of the first, counted from 1."""
+    """Some rows of a table.
+
+    Attributes:
+        first: The number of the first, counted from 1.
+        columns: The columns.
+        share: How much of the table there has been with these rows, about.
+    """
 
     first: int
     columns: dict[str, Any]
+    share: float
 
 
 class ChunkedTable:
@@ -55,9 +62,9 @@ class ChunkedTable:
 
         first = 1
         try:
-            for batch in self._batches([self._raw[name] for name in columns]):
+            for batch, share in self._batches([self._raw[name] for name in columns]):
                 if batch.num_rows:
-                    yield Chunk(first, dict(zip(columns, batch.columns, strict=True)))
+                    yield Chunk(first, dict(zip(columns, batch.columns, strict=True)), share)
                 first += batch.num_rows
         except (pyarrow.ArrowException, OSError) as error:
             raise InputError(f"{self.where} cannot be read ({str(error).strip()}); correct it there.") from error
@@ -82,20 +89,26 @@ class ChunkedTable:
                 f"{self.where} cannot be read as Parquet ({type(error).__name__}); write it again."
             ) from error
 
-    def _batches(self, raw: list[str]) -> Iterator[Any]:
+    def _batches(self, raw: list[str]) -> Iterator[tuple[Any, float]]:
         if not self._is_text:
-            yield from (batch.select(raw) for batch in self._parquet().iter_batches(ROWS, columns=raw))
+            file, rows = self._parquet(), 0
+            for batch in file.iter_batches(ROWS, columns=raw):
+                rows += batch.num_rows
+                yield batch.select(raw), rows / max(1, file.metadata.num_rows)
             return
         import pyarrow
         from pyarrow import csv
 
         kinds = {name: pyarrow.string() if name.strip() in self._text else pyarrow.float64() for name in raw}
-        yield from csv.open_csv(
+        batches = csv.open_csv(
             self.path,
             read_options=csv.ReadOptions(block_size=self._block),
             parse_options=csv.ParseOptions(delimiter=self._delimiter),
             convert_options=csv.ConvertOptions(include_columns=raw, column_types=kinds, strings_can_be_null=False),
         )
+        size = self.path.stat().st_size
+        for number, batch in enumerate(batches, 1):
+            yield batch, min(1.0, number * self._block / size)
 
 
 def canonical(ids: Any, table: ChunkedTable, name: str, first: int, *, missing: str | None = None) -> Any:

@@ -21,6 +21,7 @@ from costa.graphs.assembly import logger
 from costa.graphs.chunks import ChunkedTable
 from costa.graphs.entries import write_rows
 from costa.graphs.numbering import Numbering
+from costa.graphs.stages import Done
 from costa.graphs.storage import Growing, open_array
 from costa.graphs.tables import check_file, not_finite
 from costa.nn.sparse import SPARSE_BELOW
@@ -53,7 +54,7 @@ class Matrix:
         check_size(shape, self.where)
         self.n, self.columns = shape
 
-    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+    def write(self, numbering: Numbering, folder: Path, done: Done) -> list[str]:
         """Write the arrays of :mod:`costa.graphs.storage` into a folder, in the nodes' order; return their names."""
         raise NotImplementedError
 
@@ -73,9 +74,9 @@ class DenseMatrix(Matrix):
         usable = self.array.dtype == np.float32 and self.array.flags.c_contiguous and named is None
         self.in_place = path.resolve() if usable else None
 
-    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+    def write(self, numbering: Numbering, folder: Path, done: Done) -> list[str]:
         """Check the values; copy them only if they are not float32."""
-        check = Check(self)
+        check = Check(self, done)
         if self.in_place is not None:
             for start, rows in self._chunks():
                 check(rows, start)
@@ -117,13 +118,13 @@ class SparseMatrix(Matrix):
         if len(ends) != self.n + 1 or ends[0] != 0 or ends[-1] != stored or len(self._indices) != stored:
             raise self._torn()
 
-    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+    def write(self, numbering: Numbering, folder: Path, done: Done) -> list[str]:
         """Its rows, chunk by chunk, without duplicates or stored zeros; dense if they are rather full."""
         dense = len(self._data) >= SPARSE_BELOW * self.n * self.columns
-        return self._write_dense(folder) if dense else self._write_sparse(folder)
+        return self._write_dense(folder, done) if dense else self._write_sparse(folder, done)
 
-    def _write_dense(self, folder: Path) -> list[str]:
-        check = Check(self)
+    def _write_dense(self, folder: Path, done: Done) -> list[str]:
+        check = Check(self, done)
         with Growing(folder / "x.npy", np.dtype(np.float32), self.columns) as file:
             for start, rows in self._chunks(max(1, ENTRIES // self.columns)):
                 dense = rows.toarray()
@@ -132,8 +133,8 @@ class SparseMatrix(Matrix):
         check.end()
         return ["x"]
 
-    def _write_sparse(self, folder: Path) -> list[str]:
-        check = Check(self)
+    def _write_sparse(self, folder: Path, done: Done) -> list[str]:
+        check = Check(self, done)
         crow, total = [np.zeros(1, dtype=np.int64)], 0
         wide = np.dtype(np.int32 if len(self._data) < 2**31 else np.int64)
         with (
@@ -185,9 +186,9 @@ class TableMatrix(Matrix):
         if self.ids is not None:
             Numbering(self.ids, rows, "an id").check_unique(self._table)
 
-    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+    def write(self, numbering: Numbering, folder: Path, done: Done) -> list[str]:
         """Its rows in the nodes' order."""
-        check = Check(self)
+        check = Check(self, done)
         place = None if self.ids is None else self._places(numbering)
         shape = (numbering.n, self.columns)
         x = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=np.float32, shape=shape)
@@ -282,10 +283,10 @@ def _count(table: ChunkedTable) -> int:
 
 
 class Check:
-    """What is refused in features, and what is worth a warning, seen chunk by chunk."""
+    """What is refused in features, and what is worth a warning, seen chunk by chunk; reports how many were seen."""
 
-    def __init__(self, matrix: Matrix) -> None:
-        self._where = matrix.where
+    def __init__(self, matrix: Matrix, done: Done) -> None:
+        self._where, self._n, self._done = matrix.where, matrix.n, done
         self._low, self._high = np.full(matrix.columns, np.inf), np.full(matrix.columns, -np.inf)
         self._rows = 0
 
@@ -303,6 +304,7 @@ class Check:
             low, high = low.toarray(), high.toarray()
         self._low, self._high = np.minimum(self._low, low.ravel()), np.maximum(self._high, high.ravel())
         self._rows += rows.shape[0]
+        self._done(self._rows / self._n)
 
     def end(self) -> None:
         """Refuse features that are all 0; warn if all nodes have the same."""

@@ -31,6 +31,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, write_columns
+from costa.graphs.stages import begin
 from costa.graphs.storage import Growing, StoredGraph, mapped
 from costa.memory import share
 from costa.nn import FeatureScaling, Preparation
@@ -263,18 +264,24 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
         x.copy_(mapped(files.open(0, rows).array[:, done + start : done + stop]))
 
     left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
-    last = PAGERANK if PAGERANK in missing else powers[-1]
-    if left:
-        graph.report(f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
     steps = files.steps if PAGERANK in missing else 0
-    for key, start, hop in propagate_columns(
-        DiskAdjacency(graph, ranks), left, write_x, powers, steps, files.teleport, at_once
-    ):
+    adjacency, multiplied = DiskAdjacency(graph, ranks), 0
+    multiply, total = adjacency.multiply, left * products(powers, steps)
+    if left:
+        report = begin(graph.report, f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
+
+    def reported(g: Tensor, out: Tensor) -> Tensor:
+        nonlocal multiplied
+        multiply(g, out)
+        multiplied += out.shape[1]
+        report(multiplied / total)
+        return out
+
+    adjacency.multiply = reported  # type: ignore[method-assign]
+    for key, start, hop in propagate_columns(adjacency, left, write_x, powers, steps, files.teleport, at_once):
         end = done + start + hop.shape[1]
         write_columns(files.partial(key), done + start, hop, ranks)
         files.note_done(key, end)
-        if key == last and end < width:
-            graph.report(f"  {end} of {counted(width, 'column')} done")
     ranks.wait()
     for key in missing:
         files.end(key)

@@ -17,7 +17,7 @@ import hashlib
 import json
 import mmap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, overload
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from costa.graphs.stages import Report, silent
 from costa.nn.sparse import csr, is_csr, row_pointer
 
 ABOUT = "graph.json"
@@ -162,11 +163,11 @@ class StoredGraph(Data):
         folder: Where the arrays are, and what is computed from them may be kept.
         fingerprint: A digest of the edges, the features and the labels.
         memory: The bytes that arrays in memory may take.
-        report: Called with a line as each stage of work on the graph begins.
+        report: Called as each stage of work on the graph begins and goes on.
         maps: The mapped arrays.
     """
 
-    report: Callable[[str], None]
+    report: Report
     maps: Sequence[NDArray[Any]]
 
     @property
@@ -274,7 +275,7 @@ def is_stored(folder: Path) -> bool:
         return False
 
 
-def open_stored(folder: Path, memory: int, report: Callable[[str], None] = lambda text: None) -> StoredGraph:
+def open_stored(folder: Path, memory: int, report: Report = silent) -> StoredGraph:
     """The graph in a folder, mapped."""
     about = json.loads((folder / ABOUT).read_text())
     arrays = {name: open_array(folder / f"{name}.npy") for name in about["arrays"]}

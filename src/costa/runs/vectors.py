@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from costa.errors import InputError
+from costa.graphs.stages import Done
 from costa.graphs.storage import Growing, drop_pages, mapped, open_array
 from costa.runs.files import EMBEDDINGS
 from costa.writing import replacing
@@ -50,7 +51,7 @@ class Written:
     some: torch.Tensor
 
 
-def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int) -> Written:
+def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int, done: Done = lambda share: None) -> Written:
     """Write n vectors as ``.npy`` as they come, some rows at a time; keep at most SEEN of them."""
     parts, finite, some = iter(parts), True, list[torch.Tensor]()
     first, step = next(parts), -(-n // SEEN)
@@ -60,10 +61,11 @@ def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int) -> Written:
             some.append(rows[-file.rows % step :: step].clone())
             finite = finite and bool(rows.isfinite().all())
             file.append(rows.numpy())
+            done(file.rows / n)
     return Written(finite, torch.cat(some))
 
 
-def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -> None:
+def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None, done: Done = lambda share: None) -> None:
     """Write vectors as ``.npy``, or as ``.csv`` or ``.parquet`` with a column of ids (row numbers without ids)."""
     check_vector_path(path)
     if path.suffix == ".npy":
@@ -82,7 +84,7 @@ def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -
     import pyarrow
     from pyarrow import parquet
 
-    kind = pyarrow.array(list(ids[:1])).type
+    kind, written = pyarrow.array(list(ids[:1])).type, 0
     schema = pyarrow.schema([("id", kind), *((name, pyarrow.float32()) for name in names)])
     # vectors hardly repeat or compress: a dictionary costs time and saves nothing
     with parquet.ParquetWriter(path, schema, use_dictionary=False) as file:
@@ -90,6 +92,8 @@ def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -
             columns = [pyarrow.array(some, kind), *map(pyarrow.array, np.ascontiguousarray(rows.T))]
             file.write_table(pyarrow.table(columns, schema=schema))
             drop_pages(z)
+            written += len(rows)
+            done(written / len(z))
 
 
 def _has_pyarrow() -> bool:
