@@ -24,16 +24,24 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, after waiting for other processes; a system without ``fcntl`` does not lock."""
+def locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the folder's lock, after waiting for other processes or, if not, unless one of them has it.
+
+    Yields whether it is held: a system without ``fcntl`` does not lock. The lock ends with the process, however that
+    ends, and goes with the folder when it is renamed.
+    """
     try:
         import fcntl
     except ImportError:
-        yield
+        yield False
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = True
+        except BlockingIOError:
+            held = False
+        yield held
     finally:
         os.close(descriptor)

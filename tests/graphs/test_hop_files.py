@@ -8,6 +8,7 @@ from costa.graphs.ahead import ReadAhead
 from costa.graphs.hop_files import HALF, Halves, HopFiles, create_hop, open_hop, write_columns
 from costa.nn import FeatureReduction, FeatureScaling, Preparation
 from costa.nn.ranks import ALONE, Ranks
+from costa.writing import replacing
 
 
 def stored(path, x, kind, at_once=2):
@@ -101,3 +102,12 @@ def test_parts_are_joined_if_all_are_here(tmp_path, x):
     files.join(1)
     assert np.array_equal(np.load(files.path(1)), whole)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1-float16.npy", "1-float16.part-0-of-3.npy", "whole"]
+
+
+def test_what_a_killed_process_was_writing_is_removed(tmp_path):
+    files = HopFiles(tmp_path, 10, 0.1)
+    with replacing(files.path(0)) as abandoned:
+        abandoned.touch()
+        with files.locked(ALONE):
+            assert not list(tmp_path.iterdir())
+        abandoned.touch()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
 from costa.graphs import load_graph, propagation
@@ -95,7 +96,45 @@ def test_after_a_kill_the_other_columns_follow(powers, steps, killed, again, mon
     assert products[killed:] == again
     for ours, theirs in zip(blocks(hops), in_memory(made(), preparation, powers, steps), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
-    assert not list(Path(graph.folder).glob("hops/*/*.partial"))
+    assert not [path for path in Path(graph.folder).glob("hops/*/*") if path.suffix != ".npy"]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_after_a_kill_other_memory_and_other_hops_give_the_same_bits(kind, weighted, monkeypatch):
+    graph, preparation = keep_on_disk(made(weighted=weighted), MEMORY), prepared(made())
+
+    def tried(powers, steps, at_once, killed=None):
+        """The hops, so many columns at a time, and the columns of each product; killed in one of these."""
+        products = []
+
+        class Counting(DiskAdjacency):
+            def multiply(self, g, out):
+                products.append(g.shape[1])
+                if len(products) == killed:
+                    raise KeyboardInterrupt
+                return super().multiply(g, out)
+
+        monkeypatch.setattr(propagation, "columns_at_once", lambda *_: at_once)
+        monkeypatch.setattr(propagation, "DiskAdjacency", Counting)
+        if killed is None:
+            return blocks(stored_hops(graph, preparation, powers, steps, 0.1, kind)), products
+        with pytest.raises(KeyboardInterrupt):
+            stored_hops(graph, preparation, powers, steps, 0.1, kind)
+        return None
+
+    undisturbed, _ = tried((1, 4), 10, 12)
+    for path in Path(graph.folder).glob("hops/*/*"):
+        path.unlink()
+    tried((1, 4), 10, 3, killed=3 * 10 + 5)  # the powers are done, of PageRank the first 9 columns are
+    (fourth,), products = tried((4,), 0, 7)
+    assert torch.equal(fourth, undisturbed[1])
+    assert products == []
+    tried((1, 4), 10, 2, killed=2)
+    ours, products = tried((1, 4), 10, 5)
+    assert products == 10 * [3]
+    for hop, theirs in zip(ours, undisturbed, strict=True):
+        assert torch.equal(hop, theirs)
 
 
 @pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"sparse": True}])
@@ -136,23 +175,58 @@ def test_a_limit_that_is_no_amount_is_refused(costa):
     assert "'much' is not an amount of memory; write it as 4GiB or 500MB." in result.err
 
 
-def test_the_graph_names_the_stages_of_reading(tmp_path):
-    said = []
-    (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n")
-    np.save(tmp_path / "features.npy", np.eye(3, dtype=np.float32))
-    load_graph(tmp_path, memory="1GiB", report=said.append)
-    assert [line.split()[0] for line in said] == ["Reading", "Reading", "Laying"]
+class Heard:
+    """The lines of the stages that have begun, and the shares of each that were done."""
+
+    def __init__(self):
+        self.shares = {}
+
+    def __call__(self, stage, share=0.0):
+        shares = self.shares.setdefault(stage, [])
+        assert share > max(shares, default=0) or not (share or shares)
+        shares.extend([share] if share else [])
 
 
-def test_the_graph_names_the_stages_of_propagation(monkeypatch):
+@pytest.mark.parametrize("features", ["npy", "npz", "sparse", "csv"])
+@pytest.mark.parametrize("edges", ["csv", "parquet"])
+def test_the_graph_names_the_stages_of_reading_and_what_is_done(edges, features, tmp_path, monkeypatch):
+    monkeypatch.setattr("costa.graphs.matrices.ENTRIES", 16 * 4)
+    monkeypatch.setattr("costa.graphs.edges.CHUNK", 2)
+    monkeypatch.setattr("costa.graphs.chunks.BLOCK", 20)
+    source, target = [0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 0, 2]
+    rows = "".join(f"{ends[0]},{ends[1]}\n" for ends in zip(source, target, strict=True))
+    (tmp_path / "edges.csv").write_text(f"source,target\n{rows}")
+    if edges == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        (tmp_path / "edges.csv").unlink()
+        pyarrow.parquet.write_table(pyarrow.table({"source": source, "target": target}), tmp_path / "edges.parquet")
+    x = np.eye(30, dtype=np.float32)[:, :20]
+    if features == "npy":
+        np.save(tmp_path / "features.npy", x)
+    elif features == "npz":
+        np.savez(tmp_path / "features.npz", x)
+    elif features == "sparse":
+        scipy.sparse.save_npz(tmp_path / "features.npz", scipy.sparse.csr_array(x))
+    else:
+        header = ",".join(f"c{column}" for column in range(20))
+        np.savetxt(tmp_path / "features.csv", x, delimiter=",", header=header, comments="")
+    heard = Heard()
+    load_graph(tmp_path, memory="1GiB", report=heard)
+    assert [line.split(" in ")[0] for line in heard.shares] == [
+        *("Reading the features", "Reading the edges", "Laying out the edges …")
+    ]
+    assert [shares[-1] for shares in heard.shares.values()] == [1, 1, pytest.approx(1)]
+    laid_out = heard.shares["Laying out the edges …"]
+    assert len(laid_out) > 4
+
+
+def test_the_graph_names_the_stages_of_propagation_and_what_is_done(monkeypatch):
     monkeypatch.setattr(propagation, "columns_at_once", lambda *_: 5)
-    said = []
-    graph = keep_on_disk(made(), MEMORY, said.append)
+    heard = Heard()
+    graph = keep_on_disk(made(), MEMORY, heard)
     for _ in range(2):
         stored_hops(graph, prepared(made()), (4,), 10, 0.1)
-    assert said == [
-        "Preparing the features …",
-        "Propagating 12 columns, 5 at a time …",
-        "  5 of 12 columns done",
-        "  10 of 12 columns done",
-    ]
+    assert list(heard.shares) == ["Preparing the features …", "Propagating 12 columns, 5 at a time …"]
+    assert heard.shares["Propagating 12 columns, 5 at a time …"] == pytest.approx(
+        [columns / 120 for columns in (*range(5, 101, 5), *range(102, 121, 2))]
+    )

@@ -129,7 +129,7 @@ def test_after_a_kill_the_columns_that_all_ranks_have_are_not_computed_again(one
     shared = cache()
     with pytest.raises((mp.ProcessExitedException, mp.ProcessRaisedException)):
         together(processes.killed, 2, tmp_path)
-    notes = sorted(shared.rglob("progress-*.json"))
+    notes = sorted(shared.rglob("pagerank-*.done"))
     assert [path.read_text() for path in notes] == ["7", "7"]
     notes[0].write_text("12")  # as if this rank had come farther
     ranks = together(processes.resumed, 2, tmp_path)
@@ -137,4 +137,4 @@ def test_after_a_kill_the_columns_that_all_ranks_have_are_not_computed_again(one
         assert products == 3 * [5]
     for ours, theirs in zip(joined(ranks, 1), one["hops"]["plain", "float32"], strict=True):
         assert torch.equal(ours, theirs)
-    assert not [path for pattern in ("progress-*", "*.partial") for path in shared.rglob(pattern)]
+    assert not [path for pattern in ("*.done", "*.partial") for path in shared.rglob(pattern)]

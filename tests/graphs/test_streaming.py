@@ -1,5 +1,7 @@
 """Large files give the same graph as small ones do, whatever they hold."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ import scipy.sparse
 import torch
 
 from costa.errors import InputError
-from costa.graphs import load_graph
+from costa.graphs import graph_sizes, load_graph
 from costa.graphs.storage import StoredGraph
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -104,6 +106,46 @@ def test_sparse_features(tmp_path, density, compressed):
     assert torch.equal(graph.some_rows_of_x(9).to_dense(), graph.x.to_dense()[::4])
 
 
+@pytest.mark.parametrize("kind", ["csc", "coo"])
+@pytest.mark.parametrize("density", [0.03, 0.5])
+def test_sparse_features_in_another_format(tmp_path, kind, density, monkeypatch):
+    monkeypatch.setattr("costa.graphs.entries.CHUNK", 7)
+    source, target = links()
+    write_csv(tmp_path / "edges.csv", {"source": source, "target": target})
+    x = scipy.sparse.random_array((30, 30), density=density, rng=5, format=kind)
+    if kind == "coo":  # entries in no order, one of them twice
+        order = np.random.default_rng(6).permutation(np.r_[0, : x.nnz])
+        x = scipy.sparse.coo_array((np.r_[x.data][order], (x.row[order], x.col[order])), shape=x.shape)
+    scipy.sparse.save_npz(tmp_path / "features.npz", x)
+    assert not list(Path(same(tmp_path).folder).glob("raw*"))
+    assert graph_sizes(tmp_path, memory=SMALL).columns == 30
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("part", [0, 1])
+def test_torn_sparse_features_are_refused(tmp_path, kind, part):
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    x = scipy.sparse.random_array((30, 20), density=0.1, rng=5, format=kind)
+    scipy.sparse.save_npz(tmp_path / "features.npz", x)
+    saved = dict(np.load(tmp_path / "features.npz"))
+    name = (("row", "col") if kind == "coo" else ("indices", "indptr"))[part]
+    for torn in (saved[name][:-1], saved[name] + 1000, -1 - saved[name]):
+        np.savez(tmp_path / "features.npz", **(saved | {name: torn}))
+        with pytest.raises(InputError, match=f"do not fit together as a {kind.upper()} matrix"):
+            load_graph(tmp_path, memory=SMALL)
+    np.savez(tmp_path / "features.npz", **{key: value for key, value in saved.items() if key != name})
+    with pytest.raises(InputError, match=f"lacks {name}; save it again"):
+        load_graph(tmp_path, memory=SMALL)
+
+
+@pytest.mark.parametrize("kind", ["bsr", "dia"])
+def test_sparse_features_in_a_rare_format_are_refused(tmp_path, kind):
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    scipy.sparse.save_npz(tmp_path / "features.npz", scipy.sparse.eye_array(30).asformat(kind))
+    with pytest.raises(InputError, match=f"of the format {kind}; save it as CSR"):
+        load_graph(tmp_path, memory=SMALL)
+
+
 def test_an_array_of_another_type_is_converted(tmp_path):
     source, target = links()
     write_csv(tmp_path / "edges.csv", {"source": source, "target": target})
@@ -111,7 +153,7 @@ def test_an_array_of_another_type_is_converted(tmp_path):
     same(tmp_path)
     (tmp_path / "features.npy").unlink()
     np.savez_compressed(tmp_path / "features.npz", matrix().astype(np.int8))
-    same(tmp_path)
+    assert not list(Path(same(tmp_path).folder).glob("raw*"))
 
 
 def test_a_graph_in_memory_can_be_kept_on_disk():
@@ -174,3 +216,39 @@ def test_features_that_cannot_be_used_are_refused(tmp_path):
     np.save(tmp_path / "features.npy", 0 * matrix())
     with pytest.raises(InputError, match="nothing but zeros"):
         load_graph(tmp_path, memory=SMALL)
+
+
+def start_reading(folder):
+    """Another process that reads the folder's files, and waits before it is done."""
+    program = """
+import sys, time
+from costa.graphs import load_graph, streaming
+
+def wait(*arguments):
+    print("waiting", flush=True)
+    time.sleep(60)
+
+streaming.finish = wait
+load_graph(sys.argv[1], memory="64MiB")
+"""
+    process = subprocess.Popen([sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "waiting\n"
+    return process
+
+
+def test_what_a_killed_process_was_writing_is_removed_and_what_a_living_one_writes_is_kept(tmp_path):
+    cache = tmp_path / "cache" / "costa" / "graphs"
+    source, target = links()
+    write_csv(tmp_path / "edges.csv", {"source": source, "target": target})
+    np.save(tmp_path / "features.npy", matrix())
+    process = start_reading(tmp_path)
+    try:
+        (building,) = cache.iterdir()
+        graph = load_graph(tmp_path, memory=SMALL)
+        assert {building, Path(graph.folder)} == set(cache.iterdir())
+    finally:
+        process.kill()
+        process.wait()
+    assert building.exists()
+    load_graph(tmp_path, memory=SMALL)  # although the graph is there
+    assert [Path(graph.folder)] == list(cache.iterdir())

@@ -6,16 +6,19 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from rich.console import Console
+from rich.control import Control
+from rich.segment import ControlType
 from rich.table import Table
 
 from costa.errors import InputError, is_connection_lost, is_out_of_memory
+from costa.wording import duration
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -24,10 +27,71 @@ if TYPE_CHECKING:
 
 console = Console(highlight=False, markup=False)
 
+REWRITTEN_EVERY, SAID_EVERY = 0.2, 30.0
+"""Seconds between two lines about a stage: on a terminal, which shows the last of them, and elsewhere."""
+
 
 def say(text: str = "") -> None:
     """Print a line for a person: wrapped at words on a terminal, whole in a file or a pipe."""
+    _stage.clear()
     console.print(text, soft_wrap=not console.is_terminal)
+
+
+class ShareLine:
+    """A line with what is done of something long and the time left.
+
+    On a terminal it is rewritten and vanishes at the end; in a file or a pipe, which keep every line, it comes twice a
+    minute.
+    """
+
+    def __init__(self) -> None:
+        self._began = self._said = self._first = 0.0
+        self._shown = False
+        self.beside: Callable[[str], None] | None = None
+        """Shows the line instead, while a bar has the last line of the terminal."""
+
+    def begin(self, share: float = 0.0) -> None:
+        """Something begins, of which so much was done before."""
+        self._began = self._said = time.monotonic()
+        self._first = share
+
+    def show(self, share: float, more: str = "") -> None:
+        """So much is done; ``more`` is said with it."""
+        now = time.monotonic()
+        if share >= 1:
+            self.clear()
+        elif now - self._said >= (REWRITTEN_EVERY if console.is_terminal else SAID_EVERY):
+            self._said = now
+            left = (now - self._began) * (1 - share) / max(share - self._first, 1e-9)
+            line = f"  {share:.0%} done{more}, {duration(left)} left"
+            if not console.is_terminal:
+                say(line)
+            elif self.beside is not None:
+                self.beside(line)
+            else:
+                self.clear()
+                console.print(line, end="")
+                self._shown = True
+
+    def clear(self) -> None:
+        """Remove the line that is rewritten, if there is one."""
+        if self.beside is not None:
+            self.beside("")
+        if self._shown:
+            console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+            self._shown = False
+
+
+_stage = ShareLine()
+
+
+def say_stage(stage: str, share: float = 0.0, /) -> None:
+    """A stage of work on a large graph begins, or so much of it is done: a :class:`costa.graphs.stages.Report`."""
+    if share:
+        _stage.show(share)
+    else:
+        say(stage)
+        _stage.begin()
 
 
 def note(sentence: str | None) -> None:
@@ -38,6 +102,7 @@ def note(sentence: str | None) -> None:
 
 def fail(sentence: str) -> NoReturn:
     """Print the sentence about a user's mistake and exit with code 2."""
+    _stage.clear()
     print(f"costa: {sentence}", file=sys.stderr)
     sys.exit(2)
 
@@ -74,6 +139,7 @@ def _as_interrupt(number: int, frame: FrameType | None) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """Print a table without a frame; the columns named in ``right`` are numbers."""
+    _stage.clear()
     table = Table(box=None)
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left")
@@ -112,9 +178,12 @@ def kept_on_interrupt(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(label: str, epochs: int | None) -> Iterator[Report | None]:
-    """A bar with the loss, epochs per second and the time left; silent if the output is not a terminal."""
-    if epochs is None or not console.is_terminal:
+    """A bar with the loss, epochs per second and the time left; in a file or a pipe, a line twice a minute."""
+    if epochs is None:
         yield None
+        return
+    if not console.is_terminal:
+        yield _training_lines(label, epochs)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -128,13 +197,42 @@ def progress_bar(label: str, epochs: int | None) -> Iterator[Report | None]:
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(label, total=epochs, pace="")
         began = time.perf_counter()
-        first: int | None = None
+        first: float | None = None
 
-        def report(done: int, loss: float) -> None:
+        def report(done: float, loss: float) -> None:
             nonlocal began, first
             if first is None or done < first:
                 began, first = time.perf_counter(), done
             rate = (done - first) / max(time.perf_counter() - began, 1e-9)
-            progress.update(task, completed=done, pace=f"loss {loss:.4f}  {rate:.1f} epochs/s")
+            progress.update(task, completed=done, pace=f"loss {loss:.4f}  {_pace(rate)}")
 
-        yield report
+        _stage.beside = lambda line: progress.update(task, description=line.strip() or label)
+        try:
+            yield report
+        finally:
+            _stage.beside = None
+
+
+def _training_lines(label: str, epochs: int) -> Report:
+    """Report how far training is, in lines."""
+    line, first = ShareLine(), float("inf")
+
+    def report(done: float, loss: float) -> None:
+        nonlocal first
+        if done < first:
+            first = done
+            line.begin(done / epochs)
+        line.show(done / epochs, f" of {label}, loss {loss:.4f}")
+
+    return report
+
+
+def _pace(rate: float) -> str:
+    """Epochs per second, or what an epoch takes if that is longer.
+
+    >>> _pace(25), _pace(1 / 200), _pace(0)
+    ('25.0 epochs/s', '3 min/epoch', '')
+    """
+    if rate >= 1 or not rate:
+        return f"{rate:.1f} epochs/s" if rate else ""
+    return f"{duration(1 / rate)}/epoch"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from costa.cli import options
-from costa.cli.console import say
+from costa.cli.console import say, say_stage
 
 
 def embed(
@@ -28,7 +28,7 @@ def embed(
 
     model = runs.load_model(run, training.resolve_device(device))
     limit = memory or runs.read_config(run).get("memory")
-    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir, memory=limit, report=say)
+    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir, memory=limit, report=say_stage)
     runs.check_vector_path(out)
     n, d = runs.write_parts(out, runs.embed_rows(model, run, data), data.num_nodes, data.get("node_ids"))
     say(f"{out}: {n:,} nodes × {d}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from costa.cli import options
-from costa.cli.console import print_table, say
+from costa.cli.console import print_table, say, say_stage
 from costa.memory import parse_size, size
 from costa.wording import duration
 
@@ -60,7 +60,7 @@ def estimate(
     sentence = None if found is None else lacking(found, room)
     if found is None or (sentence is None and not found.seconds):
         # only the graph itself can tell
-        data = load_graph(spec, data_dir=data_dir, memory=memory, report=say)
+        data = load_graph(spec, data_dir=data_dir, memory=memory, report=say_stage)
         resolved = presets.resolve(get_method(method), data, **layers)
         found = estimated(
             method, resolved, sizes_of(data), graph=data, memory=limit, ranks=ranks, seeds=runs, room=room

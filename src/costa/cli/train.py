@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from costa.cli import options
-from costa.cli.console import console, say
+from costa.cli.console import console, say, say_stage
 from costa.errors import InputError
 
 
@@ -65,7 +65,7 @@ def train(
         *(spec, method, layers, memory, ranks, out, seeds or 1), resumed=resume, probe=not no_probe
     )
     with ranks.first_before_others():
-        data = load_graph(spec, data_dir=data_dir, memory=memory, report=say)
+        data = load_graph(spec, data_dir=data_dir, memory=memory, report=say_stage)
     if tensorboard is not None:
         board.check()
     # what a large graph suggests takes a while to find out

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from costa.errors import InputError
 from costa.graphs.benchmarks import BENCHMARKS, load_benchmark
+from costa.graphs.stages import Report, silent
 from costa.memory import parse_size
 from costa.wording import did_you_mean
 
@@ -39,7 +39,7 @@ def load_graph(
     nodes: Location | None = None,
     data_dir: Location | None = None,
     memory: str | None = None,
-    report: Callable[[str], None] = lambda text: None,
+    report: Report = silent,
 ) -> Data:
     """Load a graph by a benchmark's name or by the path of a folder or file, exactly as its source has it.
 
@@ -63,7 +63,8 @@ def load_graph(
             then a download into that cache.
         memory: What a run on the graph may take, such as ``"4GiB"``; the graph's arrays then stay on disk, as those of
             large files do in any case, with half of the memory there is (:mod:`costa.graphs.streaming`).
-        report: Called with a line as each stage of reading a large graph, and later of its propagation, begins.
+        report: Called with a line as each stage of reading a large graph, and later of its propagation, begins, and
+            with the same line and the share that is done as it goes on.
 
     Raises:
         InputError: The graph is unknown, incomplete, malformed, or could not be fetched.
@@ -120,7 +121,7 @@ def _read_path(
     features: Location | None,
     nodes: Location | None,
     memory: int | None,
-    report: Callable[[str], None],
+    report: Report,
 ) -> Data:
     from costa.graphs.files import read_files, read_folder
 

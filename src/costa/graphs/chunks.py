@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from costa.errors import InputError
 from costa.graphs.tables import EXACT, check_file, check_names, read_header
 
@@ -26,10 +23,17 @@ WHOLE_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a table, by column; ``first`` is the number of the first, counted from 1."""
+    """Some rows of a table.
+
+    Attributes:
+        first: The number of the first, counted from 1.
+        columns: The columns.
+        share: How much of the table there has been with these rows, about.
+    """
 
     first: int
     columns: dict[str, Any]
+    share: float
 
 
 class ChunkedTable:
@@ -58,9 +62,9 @@ class ChunkedTable:
 
         first = 1
         try:
-            for batch in self._batches([self._raw[name] for name in columns]):
+            for batch, share in self._batches([self._raw[name] for name in columns]):
                 if batch.num_rows:
-                    yield Chunk(first, dict(zip(columns, batch.columns, strict=True)))
+                    yield Chunk(first, dict(zip(columns, batch.columns, strict=True)), share)
                 first += batch.num_rows
         except (pyarrow.ArrowException, OSError) as error:
             raise InputError(f"{self.where} cannot be read ({str(error).strip()}); correct it there.") from error
@@ -85,20 +89,26 @@ class ChunkedTable:
                 f"{self.where} cannot be read as Parquet ({type(error).__name__}); write it again."
             ) from error
 
-    def _batches(self, raw: list[str]) -> Iterator[Any]:
+    def _batches(self, raw: list[str]) -> Iterator[tuple[Any, float]]:
         if not self._is_text:
-            yield from (batch.select(raw) for batch in self._parquet().iter_batches(ROWS, columns=raw))
+            file, rows = self._parquet(), 0
+            for batch in file.iter_batches(ROWS, columns=raw):
+                rows += batch.num_rows
+                yield batch.select(raw), rows / max(1, file.metadata.num_rows)
             return
         import pyarrow
         from pyarrow import csv
 
         kinds = {name: pyarrow.string() if name.strip() in self._text else pyarrow.float64() for name in raw}
-        yield from csv.open_csv(
+        batches = csv.open_csv(
             self.path,
             read_options=csv.ReadOptions(block_size=self._block),
             parse_options=csv.ParseOptions(delimiter=self._delimiter),
             convert_options=csv.ConvertOptions(include_columns=raw, column_types=kinds, strings_can_be_null=False),
         )
+        size = self.path.stat().st_size
+        for number, batch in enumerate(batches, 1):
+            yield batch, min(1.0, number * self._block / size)
 
 
 def canonical(ids: Any, table: ChunkedTable, name: str, first: int, *, missing: str | None = None) -> Any:
@@ -149,70 +159,3 @@ def _whole(values: Any, table: ChunkedTable, name: str, first: int) -> Any:
             " not an exact whole number; store ids as integers or as text."
         )
     return values.cast(pyarrow.int64())
-
-
-class Numbering:
-    """The row number of every id.
-
-    Args:
-        ids: The ids in order, from :meth:`ChunkedTable.column`; None if they are the row numbers.
-        n: How many there are.
-        known_as: What an id is, in an error message.
-    """
-
-    def __init__(self, ids: Any, n: int, known_as: str) -> None:
-        import pyarrow
-
-        if ids is not None and pyarrow.types.is_int64(ids.type) and _counts_up(ids):
-            ids = None
-        self.ids = None if ids is None else pyarrow.chunked_array([ids.combine_chunks()])
-        self.n, self.known_as = n, known_as
-
-    def __contains__(self, node: object) -> bool:
-        import pyarrow
-
-        return bool(self.rows(pyarrow.array([str(node)]))[0] >= 0)
-
-    def name(self, row: int) -> str:
-        """The id of a node."""
-        return str(row if self.ids is None else self.ids[row].as_py())
-
-    def rows(self, ids: Any) -> NDArray[np.int64]:
-        """Of some ids; −1 for one that there is not."""
-        import pyarrow
-        import pyarrow.compute as pc
-
-        if self.ids is None:
-            if not pyarrow.types.is_int64(ids.type):
-                known = pc.match_substring_regex(ids, WHOLE_NUMBER)
-                ids = pc.if_else(known, ids, "-1").cast(pyarrow.int64())
-            rows = ids.to_numpy(zero_copy_only=False)
-            return np.where((rows >= 0) & (rows < self.n), rows, -1)
-        own = self.ids.chunk(0)
-        if own.type != ids.type:
-            own, ids = own.cast(pyarrow.string()), ids.cast(pyarrow.string())
-        found = pc.fill_null(pc.index_in(ids, value_set=own), -1)
-        return found.to_numpy(zero_copy_only=False).astype(np.int64)
-
-    def check_unique(self, table: ChunkedTable) -> None:
-        """Refuse an id that is listed twice."""
-        import pyarrow.compute as pc
-
-        if self.ids is None or pc.count_distinct(self.ids).as_py() == self.n:
-            return
-        counts = pc.value_counts(self.ids)
-        twice = next(entry["values"].as_py() for entry in counts if entry["counts"].as_py() > 1)
-        rows = np.flatnonzero(pc.equal(self.ids, twice).to_numpy())[:2] + 1
-        raise InputError(
-            f"{table.where} lists the id {str(twice)!r} twice, in rows {rows[0]} and {rows[1]}; drop one of them."
-        )
-
-
-def _counts_up(ids: Any) -> bool:
-    """Whether these integers are 0, 1, 2 …"""
-    start = 0
-    for part in ids.chunks:
-        if not np.array_equal(part.to_numpy(), np.arange(start, start + len(part))):
-            return False
-        start += len(part)
-    return True

@@ -17,12 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from costa.graphs.stages import Done
 from costa.graphs.storage import Growing
 
 CHUNK = 2**22
 """Links that are handled at a time."""
 HALF, LOW = 32, 2**32 - 1
 """Row and column are the halves of one number."""
+
+FILLING = 0.7
+"""Share of the time that goes into filling the rows; most of the rest goes into sorting them."""
 
 Integers = NDArray[np.int64]
 
@@ -74,11 +78,11 @@ class Links:
         self._weights.unlink(missing_ok=True)
 
 
-def lay_out(links: Links, n: int, folder: Path) -> int:
+def lay_out(links: Links, n: int, folder: Path, done: Done = lambda share: None) -> int:
     """Write ``crow.npy``, ``col.npy`` and perhaps ``weight.npy``; return the number of directed edges."""
     raw = _begins(links, n)
-    ends, weights = _fill_rows(links, raw, folder)
-    count = _merge(raw, ends, weights, folder)
+    ends, weights = _fill_rows(links, raw, folder, done)
+    count = _merge(raw, ends, weights, folder, done)
     for path in (folder / "raw-col.npy", folder / "raw-weight.npy"):
         path.unlink(missing_ok=True)
     return count
@@ -92,15 +96,18 @@ def _begins(links: Links, n: int) -> Integers:
     return np.cumsum(begins, out=begins)
 
 
-def _fill_rows(links: Links, begins: Integers, folder: Path) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+def _fill_rows(
+    links: Links, begins: Integers, folder: Path, done: Done
+) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
     """The neighbours in their rows; the weight of a link that points at the row's node is negative."""
     size = max(1, int(begins[-1]))
     col = np.lib.format.open_memmap(folder / "raw-col.npy", mode="w+", dtype=np.int32, shape=(size,))
     weight = None
     if links.weighted:
         weight = np.lib.format.open_memmap(folder / "raw-weight.npy", mode="w+", dtype=np.float32, shape=(size,))
-    free = begins[:-1].copy()
+    free, filled = begins[:-1].copy(), 0
     for ends, weights in links.chunks():
+        filled += 2 * len(ends)
         for own, other, sign in ((ends[:, 0], ends[:, 1], 1), (ends[:, 1], ends[:, 0], -1)):
             keys = _pairs(own, other)
             if weight is not None and weights is not None:
@@ -109,15 +116,26 @@ def _fill_rows(links: Links, begins: Integers, folder: Path) -> tuple[NDArray[np
             else:
                 keys.sort()
                 values = None
-            rows = keys >> HALF
-            first = np.flatnonzero(np.diff(rows, prepend=-1))
-            times = np.diff(first, append=len(rows))
-            places = free[rows] + np.arange(len(rows)) - np.repeat(first, times)
+            places = next_places(free, keys >> HALF)
             col[places] = keys & LOW
             if weight is not None:
                 weight[places] = values
-            free[rows[first]] += times
+        done(FILLING * filled / size)
     return col, weight
+
+
+def next_places(free: Integers, rows: NDArray[np.integer]) -> Integers:
+    """Take the next free place in each of these rows, which are in order and may be there several times.
+
+    >>> free = np.array([0, 5])
+    >>> next_places(free, np.array([0, 1, 1])), free
+    (array([0, 5, 6]), array([1, 7]))
+    """
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    times = np.diff(first, append=len(rows))
+    places: Integers = free[rows] + np.arange(len(rows)) - np.repeat(first, times)
+    free[rows[first]] += times
+    return places
 
 
 def _pairs(rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Integers:
@@ -125,7 +143,9 @@ def _pairs(rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Integers:
     return (rows.astype(np.int64) << HALF) | columns
 
 
-def _merge(begins: Integers, col: NDArray[np.int32], weight: NDArray[np.float32] | None, folder: Path) -> int:
+def _merge(
+    begins: Integers, col: NDArray[np.int32], weight: NDArray[np.float32] | None, folder: Path, done: Done
+) -> int:
     """Sort each row and merge what is in it twice."""
     n = len(begins) - 1
     crow = np.zeros(n + 1, dtype=np.int64)
@@ -147,6 +167,7 @@ def _merge(begins: Integers, col: NDArray[np.int32], weight: NDArray[np.float32]
             cols.append(keys & LOW)
             crow[start + 1 : stop + 1] = np.bincount((keys >> HALF) - start, minlength=stop - start)
             start = stop
+            done(FILLING + (1 - FILLING) * start / n)
     np.cumsum(crow, out=crow)
     np.save(folder / "crow.npy", crow)
     return int(crow[-1])

@@ -25,7 +25,7 @@ from costa.errors import InputError
 from costa.graphs import arrays, streaming, tables
 from costa.graphs.arrays import Features
 from costa.graphs.assembly import assemble
-from costa.graphs.streaming import Report
+from costa.graphs.stages import Report, silent
 from costa.graphs.tables import Table
 from costa.memory import workspace
 
@@ -38,7 +38,7 @@ FEATURES = (".npy", ".npz", *tables.KINDS)
 NODES = tables.KINDS
 
 
-def read_folder(folder: Path, memory: int | None = None, report: Report = lambda text: None) -> Data:
+def read_folder(folder: Path, memory: int | None = None, report: Report = silent) -> Data:
     """The graph in `folder`, with ``node_ids`` and ``label_names`` to translate rows and codes back.
 
     Args:
@@ -77,7 +77,7 @@ def read_files(
     features: Path | None = None,
     nodes: Path | None = None,
     memory: int | None = None,
-    report: Report = lambda text: None,
+    report: Report = silent,
 ) -> Data:
     """The graph in the given files, named after the first file, or after its folder if the file is called ``edges``.
 
@@ -87,7 +87,7 @@ def read_files(
         nodes: A table of ids and perhaps labels.
         memory: The bytes that the graph may take; tables of edges beside features are then read in chunks and stay on
             disk, as large ones do in any case (:mod:`costa.graphs.streaming`).
-        report: Called with a line as each stage of reading in chunks begins.
+        report: Called as each stage of reading in chunks begins and goes on.
     """
     tables.check_file(edges)
     kind = _kind(edges, (*EDGES, *WHOLE), "edges")

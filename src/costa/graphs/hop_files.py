@@ -5,6 +5,7 @@
     pagerank-10-0.1.npy     ten steps of PageRank with α = 0.1
     4-float16.npy           Â⁴X in half the space; below its n rows is one of whole numbers e
     4.part-1-of-3.npy       the rows of Â⁴X that the second of three processes holds
+    4.partial, 4.done       Â⁴X while it is written, and how many of its columns are done
 
 Column j of a float16 file is 2^e_j times what is stored. The unit 2^e_j brings the largest number of the column to
 between 2¹⁴ and 2¹⁵, of the 2¹⁶ that float16 reaches, so nothing overflows, and numbers down to 2⁻²⁸ of the largest keep
@@ -158,6 +159,28 @@ class HopFiles:
         half = f"-{HALF}" if self.kind == HALF and key != 0 else ""
         return self.folder / f"{name}{half}{'.' if self.part else ''}{self.part}.npy"
 
+    def partial(self, key: int) -> Path:
+        """The file while it is written."""
+        return self.path(key).with_suffix(".partial")
+
+    def done(self, key: int) -> int:
+        """How many columns, from the first, are in the file that is being written."""
+        note = self._note(key)
+        return int(note.read_text()) if note.exists() and self.partial(key).exists() else 0
+
+    def note_done(self, key: int, columns: int) -> None:
+        """Note that so many columns are done, for another try after a kill."""
+        with replacing(self._note(key)) as temporary:
+            temporary.write_text(str(columns))
+
+    def end(self, key: int) -> None:
+        """All columns are done."""
+        self.partial(key).replace(self.path(key))
+        self._note(key).unlink(missing_ok=True)
+
+    def _note(self, key: int) -> Path:
+        return self.path(key).with_suffix(".done")
+
     def lacks(self, key: int) -> bool:
         """Whether it has yet to be written."""
         return not (self.path(key).exists() or self.whole.path(key).exists())
@@ -199,8 +222,10 @@ class HopFiles:
 
     @contextlib.contextmanager
     def locked(self, ranks: Ranks) -> Iterator[None]:
-        """Hold the folder's lock: the first rank does for all of them."""
-        with locked(self.folder) if ranks.first else contextlib.nullcontext():
+        """Hold the folder's lock, the first rank for all of them; what a killed process was writing is removed."""
+        with locked(self.folder) if ranks.first else contextlib.nullcontext(False) as alone:
+            for abandoned in self.folder.glob(".*") if alone else []:
+                abandoned.unlink()
             ranks.wait()
             yield
             ranks.wait()

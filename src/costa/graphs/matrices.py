@@ -18,14 +18,20 @@ from scipy.sparse import csr_array
 from costa.errors import InputError
 from costa.graphs.arrays import check_size, unreadable
 from costa.graphs.assembly import logger
-from costa.graphs.chunks import ChunkedTable, Numbering
+from costa.graphs.chunks import ChunkedTable
+from costa.graphs.entries import write_rows
+from costa.graphs.numbering import Numbering
+from costa.graphs.stages import Done
 from costa.graphs.storage import Growing, open_array
 from costa.graphs.tables import check_file, not_finite
 from costa.nn.sparse import SPARSE_BELOW
 
 ENTRIES = 2**24
 """Entries of a dense array that are handled at a time."""
-PARTS = ("data", "indices", "indptr", "shape")
+RAW = "raw"
+"""How the names of files begin that are not needed once a matrix is written."""
+PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+"""What is saved of a sparse matrix of each format, beside its values and its shape."""
 
 Floats = NDArray[np.float32]
 
@@ -48,7 +54,7 @@ class Matrix:
         check_size(shape, self.where)
         self.n, self.columns = shape
 
-    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+    def write(self, numbering: Numbering, folder: Path, done: Done) -> list[str]:
         """Write the arrays of :mod:`costa.graphs.storage` into a folder, in the nodes' order; return their names."""
         raise NotImplementedError
 
@@ -68,9 +74,9 @@ class DenseMatrix(Matrix):
         usable = self.array.dtype == np.float32 and self.array.flags.c_contiguous and named is None
         self.in_place = path.resolve() if usable else None
 
-    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+    def write(self, numbering: Numbering, folder: Path, done: Done) -> list[str]:
         """Check the values; copy them only if they are not float32."""
-        check = Check(self)
+        check = Check(self, done)
         if self.in_place is not None:
             for start, rows in self._chunks():
                 check(rows, start)
@@ -89,30 +95,36 @@ class DenseMatrix(Matrix):
                 yield start, np.asarray(self.array[start : start + step], dtype=np.float32)
 
 
-class CompressedMatrix(Matrix):
-    """A sparse matrix as ``scipy.sparse.save_npz`` writes it in CSR form, unpacked into a folder."""
+class SparseMatrix(Matrix):
+    """A matrix as ``scipy.sparse.save_npz`` writes it, unpacked into a folder and brought into CSR form there."""
 
-    def __init__(self, path: Path, folder: Path) -> None:
-        for part in PARTS:
-            _unpack(path, f"{part}.npy", folder / f"raw-{part}.npy")
-        self._data, self._indices, self._indptr, shape = (open_array(folder / f"raw-{part}.npy") for part in PARTS)
-        super().__init__(path, tuple(np.array(shape).tolist()))
-        if self._data.dtype.kind not in "biuf":
-            raise InputError(f"{self.where} holds {self._data.dtype} values; give real numbers.")
+    def __init__(self, path: Path, kind: str, folder: Path) -> None:
+        self._kind, parts = kind, dict[str, NDArray[Any]]()
+        for part in (*PARTS[kind], "data", "shape"):
+            unpacked = folder / f"{RAW}-{part}.npy"
+            _unpack(path, f"{part}.npy", unpacked)
+            parts[part] = open_array(unpacked)
+        super().__init__(path, tuple(np.array(parts["shape"]).tolist()))
+        if parts["data"].dtype.kind not in "biuf":
+            raise InputError(f"{self.where} holds {parts['data'].dtype} values; give real numbers.")
+        try:
+            if kind != "csr":
+                rows = write_rows(kind, parts, (self.n, self.columns), folder)
+                parts |= {part: open_array(path) for part, path in rows.items()}
+        except (IndexError, TypeError, ValueError):
+            raise self._torn() from None
+        self._data, self._indices, self._indptr = (parts[part] for part in ("data", "indices", "indptr"))
         stored, ends = len(self._data), self._indptr
         if len(ends) != self.n + 1 or ends[0] != 0 or ends[-1] != stored or len(self._indices) != stored:
             raise self._torn()
 
-    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+    def write(self, numbering: Numbering, folder: Path, done: Done) -> list[str]:
         """Its rows, chunk by chunk, without duplicates or stored zeros; dense if they are rather full."""
         dense = len(self._data) >= SPARSE_BELOW * self.n * self.columns
-        names = self._write_dense(folder) if dense else self._write_sparse(folder)
-        for part in PARTS:
-            (folder / f"raw-{part}.npy").unlink()
-        return names
+        return self._write_dense(folder, done) if dense else self._write_sparse(folder, done)
 
-    def _write_dense(self, folder: Path) -> list[str]:
-        check = Check(self)
+    def _write_dense(self, folder: Path, done: Done) -> list[str]:
+        check = Check(self, done)
         with Growing(folder / "x.npy", np.dtype(np.float32), self.columns) as file:
             for start, rows in self._chunks(max(1, ENTRIES // self.columns)):
                 dense = rows.toarray()
@@ -121,8 +133,8 @@ class CompressedMatrix(Matrix):
         check.end()
         return ["x"]
 
-    def _write_sparse(self, folder: Path) -> list[str]:
-        check = Check(self)
+    def _write_sparse(self, folder: Path, done: Done) -> list[str]:
+        check = Check(self, done)
         crow, total = [np.zeros(1, dtype=np.int64)], 0
         wide = np.dtype(np.int32 if len(self._data) < 2**31 else np.int64)
         with (
@@ -156,7 +168,8 @@ class CompressedMatrix(Matrix):
 
     def _torn(self) -> InputError:
         return InputError(
-            f"the parts of {self.where} do not fit together as a CSR matrix; save it again with scipy.sparse.save_npz."
+            f"the parts of {self.where} do not fit together as a {self._kind.upper()} matrix; save it again with"
+            " scipy.sparse.save_npz."
         )
 
 
@@ -173,9 +186,9 @@ class TableMatrix(Matrix):
         if self.ids is not None:
             Numbering(self.ids, rows, "an id").check_unique(self._table)
 
-    def write(self, numbering: Numbering, folder: Path) -> list[str]:
+    def write(self, numbering: Numbering, folder: Path, done: Done) -> list[str]:
         """Its rows in the nodes' order."""
-        check = Check(self)
+        check = Check(self, done)
         place = None if self.ids is None else self._places(numbering)
         shape = (numbering.n, self.columns)
         x = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=np.float32, shape=shape)
@@ -216,7 +229,7 @@ class TableMatrix(Matrix):
 
 
 def open_matrix(path: Path, folder: Path) -> Matrix:
-    """The features in a file; ``folder`` is where an archive is unpacked."""
+    """The features in a file; ``folder`` is where an archive is unpacked, into files whose names begin with RAW."""
     kind = path.suffix.lower()
     if kind == ".npy":
         return DenseMatrix(path)
@@ -228,14 +241,33 @@ def open_matrix(path: Path, folder: Path) -> Matrix:
             names = archive.namelist()
     except (OSError, zipfile.BadZipFile) as error:
         raise unreadable(repr(str(path)), error) from error
-    if {f"{part}.npy" for part in PARTS} <= set(names):
-        return CompressedMatrix(path, folder)
+    if "format.npy" in names:
+        return SparseMatrix(path, _format(path, names, folder), folder)
     if len(names) != 1:
         keys = ", ".join(name.removesuffix(".npy") for name in names) or "nothing"
         raise InputError(f"{str(path)!r} holds {keys}; save exactly one array or sparse matrix in it.")
-    unpacked = folder / "raw.npy"
+    unpacked = folder / f"{RAW}.npy"
     _unpack(path, names[0], unpacked)
     return DenseMatrix(unpacked, path)
+
+
+def _format(path: Path, names: list[str], folder: Path) -> str:
+    """The format of a sparse matrix in an archive, one of those in PARTS."""
+    unpacked = folder / f"{RAW}-format.npy"
+    _unpack(path, "format.npy", unpacked)
+    saved = open_array(unpacked).tobytes().rstrip(b"\0")
+    kind = saved.decode("ascii", "replace")
+    if kind not in PARTS:
+        raise InputError(
+            f"{str(path)!r} holds a sparse matrix of the format {kind}; save it as CSR, with"
+            " scipy.sparse.save_npz(path, matrix.tocsr())."
+        )
+    lacks = {"data.npy", "shape.npy", *(f"{part}.npy" for part in PARTS[kind])} - set(names)
+    if lacks:
+        raise InputError(
+            f"{str(path)!r} lacks {min(lacks).removesuffix('.npy')}; save it again with scipy.sparse.save_npz."
+        )
+    return kind
 
 
 def _unpack(path: Path, member: str, to: Path) -> None:
@@ -251,10 +283,10 @@ def _count(table: ChunkedTable) -> int:
 
 
 class Check:
-    """What is refused in features, and what is worth a warning, seen chunk by chunk."""
+    """What is refused in features, and what is worth a warning, seen chunk by chunk; reports how many were seen."""
 
-    def __init__(self, matrix: Matrix) -> None:
-        self._where = matrix.where
+    def __init__(self, matrix: Matrix, done: Done) -> None:
+        self._where, self._n, self._done = matrix.where, matrix.n, done
         self._low, self._high = np.full(matrix.columns, np.inf), np.full(matrix.columns, -np.inf)
         self._rows = 0
 
@@ -272,6 +304,7 @@ class Check:
             low, high = low.toarray(), high.toarray()
         self._low, self._high = np.minimum(self._low, low.ravel()), np.maximum(self._high, high.ravel())
         self._rows += rows.shape[0]
+        self._done(self._rows / self._n)
 
     def end(self) -> None:
         """Refuse features that are all 0; warn if all nodes have the same."""

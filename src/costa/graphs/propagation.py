@@ -22,7 +22,6 @@ share.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, write_columns
+from costa.graphs.stages import begin
 from costa.graphs.storage import Growing, StoredGraph, mapped
 from costa.memory import share
 from costa.nn import FeatureScaling, Preparation
@@ -261,42 +261,43 @@ def _write_x(graph: StoredGraph, preparation: Preparation, path: Path, ranks: Ra
 
 
 def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequence[int], ranks: Ranks) -> None:
-    """Write these hops; columns that an earlier try has finished on all ranks are not computed again."""
+    """Write these hops; columns that an earlier try has finished on all ranks are not computed again.
+
+    A column has the same bits however many are computed at a time, so that the earlier try may have had other memory.
+    """
     n, rows = graph.num_nodes, ranks.range(graph.num_nodes)
     at_once = ranks.least(min(width, columns_at_once(n, share(graph.memory, ranks.sharing), ranks)))
-    note = files.folder / f"progress-{'-'.join(map(str, missing))}-{at_once}-{files.kind}{files.part}.json"
-    partial = {key: files.path(key).with_suffix(f".{at_once}.partial") for key in missing}
-    done = 0
-    if note.exists() and all(path.exists() for path in partial.values()):
-        done = int(json.loads(note.read_text()))
-    else:
-        for path in partial.values():
-            create_hop(path, len(rows), width, files.kind)
-    done = ranks.least(done)
+    for key in missing:
+        if not files.done(key):
+            create_hop(files.partial(key), len(rows), width, files.kind)
+    done = ranks.least(min(files.done(key) for key in missing))
 
     # X is mapped only while it is read: pages that were touched count as memory of the process
     def write_x(start: int, stop: int, x: Tensor) -> None:
         x.copy_(mapped(files.open(0, rows).array[:, done + start : done + stop]))
 
     left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
-    last = PAGERANK if PAGERANK in missing else powers[-1]
-    if left:
-        graph.report(f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
     steps = files.steps if PAGERANK in missing else 0
-    for key, start, hop in propagate_columns(
-        DiskAdjacency(graph, ranks), left, write_x, powers, steps, files.teleport, at_once
-    ):
+    adjacency, multiplied = DiskAdjacency(graph, ranks), 0
+    multiply, total = adjacency.multiply, left * products(powers, steps)
+    if left:
+        report = begin(graph.report, f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
+
+    def reported(g: Tensor, out: Tensor) -> Tensor:
+        nonlocal multiplied
+        multiply(g, out)
+        multiplied += out.shape[1]
+        report(multiplied / total)
+        return out
+
+    adjacency.multiply = reported  # type: ignore[method-assign]
+    for key, start, hop in propagate_columns(adjacency, left, write_x, powers, steps, files.teleport, at_once):
         end = done + start + hop.shape[1]
-        write_columns(partial[key], done + start, hop, ranks)
-        if key == last:
-            with replacing(note) as temporary:
-                temporary.write_text(json.dumps(end))
-            if end < width:
-                graph.report(f"  {end} of {counted(width, 'column')} done")
+        write_columns(files.partial(key), done + start, hop, ranks)
+        files.note_done(key, end)
     ranks.wait()
-    for key, path in partial.items():
-        path.replace(files.path(key))
-    note.unlink()
+    for key in missing:
+        files.end(key)
 
 
 class OnDisk:

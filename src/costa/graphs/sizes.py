@@ -189,7 +189,7 @@ def _matrix(path: Path) -> tuple[int, int, int | None]:
         return about.rows, len([name for name in about.names if name != "id"]), None
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
-        if "indptr.npy" not in names:
+        if "format.npy" not in names:
             (name,) = names
             n, columns = _header(archive, name)
             return n, columns, None

@@ -18,7 +18,7 @@ import hashlib
 import json
 import mmap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, overload
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from costa.graphs.stages import Report, silent
 from costa.memory import beside
 from costa.nn.sparse import csr, is_csr, row_pointer
 
@@ -164,11 +165,11 @@ class StoredGraph(Data):
         folder: Where the arrays are, and what is computed from them may be kept.
         fingerprint: A digest of the edges, the features and the labels.
         memory: The bytes that arrays in memory may take.
-        report: Called with a line as each stage of work on the graph begins.
+        report: Called as each stage of work on the graph begins and goes on.
         maps: The mapped arrays.
     """
 
-    report: Callable[[str], None]
+    report: Report
     maps: Sequence[NDArray[Any]]
 
     @property
@@ -227,7 +228,7 @@ def _entries(crow: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def store(graph: Data, folder: Path) -> None:
-    """Write a checked graph that is in memory into a new folder, but for its name and ids."""
+    """Write a checked graph that is in memory into an empty folder, but for its name and ids."""
     order = torch.argsort(graph.edge_index[0] * graph.num_nodes + graph.edge_index[1])
     source, target = graph.edge_index[:, order]
     apart = source != target
@@ -243,7 +244,6 @@ def store(graph: Data, folder: Path) -> None:
         arrays |= dict(zip(("x-crow", "x-col", "x-values"), parts, strict=True))
     else:
         arrays["x"] = graph.x.float()
-    folder.mkdir(parents=True)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array.contiguous().numpy())
     finish(folder, list(arrays), graph.num_nodes, graph.num_features, None, graph.get("label_names"))
@@ -283,7 +283,7 @@ def is_stored(folder: Path) -> bool:
         return False
 
 
-def open_stored(folder: Path, memory: int, report: Callable[[str], None] = lambda text: None) -> StoredGraph:
+def open_stored(folder: Path, memory: int, report: Report = silent) -> StoredGraph:
     """The graph in a folder, mapped."""
     about = json.loads((folder / ABOUT).read_text())
     arrays = {name: open_array(folder / f"{name}.npy") for name in about["arrays"]}

@@ -13,7 +13,7 @@ import importlib.util
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,21 +24,22 @@ from torch_geometric.data import Data
 from costa.errors import InputError
 from costa.graphs.assembly import encode_labels, logger, missing_labels, remedy
 from costa.graphs.checks import check_count
-from costa.graphs.chunks import Chunk, ChunkedTable, Numbering, canonical
+from costa.graphs.chunks import Chunk, ChunkedTable, canonical
 from costa.graphs.edges import Links, lay_out
 from costa.graphs.identity import digest
-from costa.graphs.matrices import Matrix, open_matrix
+from costa.graphs.matrices import RAW, Matrix, open_matrix
+from costa.graphs.numbering import Numbering
+from costa.graphs.stages import Done, Report, begin, silent
 from costa.graphs.storage import IDS, VERSION, StoredGraph, finish, is_stored, open_stored, store
 from costa.graphs.tables import require_column
 from costa.wording import counted
+from costa.writing import locked
 
 LARGE = 2**27
 """Bytes of edges and features from which a graph is read in chunks."""
 
 FIRST = 2**23
 """Bytes of text that are read to see how long reading takes."""
-
-Report = Callable[[str], None]
 
 
 def calls_for(edges: Path, features: Path, memory: int | None) -> bool:
@@ -50,7 +51,7 @@ def calls_for(edges: Path, features: Path, memory: int | None) -> bool:
 
 
 def read_stored(
-    edges: Path, features: Path, nodes: Path | None, *, memory: int, report: Report = lambda text: None
+    edges: Path, features: Path, nodes: Path | None, *, memory: int, report: Report = silent
 ) -> StoredGraph:
     """The graph in these files, on disk.
 
@@ -59,12 +60,12 @@ def read_stored(
         features: A matrix or a table of features.
         nodes: A table of ids and perhaps labels.
         memory: The bytes that arrays in memory may take when the graph is used.
-        report: Called with a line as each stage begins, here and later.
+        report: Called as each stage begins and goes on, here and later.
     """
     folder = cached_folder(edges, features, nodes)
+    _remove_abandoned(folder.parent)
     if not is_stored(folder):
         with _built(folder) as building:
-            building.mkdir()
             _build(edges, features, nodes, building, report)
     graph = open_stored(folder, memory, report)
     graph.name = edges.resolve().parent.name if edges.stem == "edges" else edges.stem
@@ -76,9 +77,10 @@ def cached_folder(edges: Path, features: Path, nodes: Path | None) -> Path:
     return _cache() / _key([path.resolve() for path in (edges, features, nodes) if path is not None])
 
 
-def keep_on_disk(graph: Data, memory: int, report: Report = lambda text: None) -> StoredGraph:
+def keep_on_disk(graph: Data, memory: int, report: Report = silent) -> StoredGraph:
     """A graph that was read into memory, as arrays on disk."""
     folder = _cache() / digest(graph, f"{VERSION}")
+    _remove_abandoned(folder.parent)
     if not is_stored(folder):
         with _built(folder) as building:
             store(graph, building)
@@ -95,14 +97,27 @@ def _cache() -> Path:
 
 @contextlib.contextmanager
 def _built(folder: Path) -> Iterator[Path]:
-    """A path for a new folder, which takes this one's place at the end; of several writers the last one wins."""
+    """A new folder, which takes this one's place at the end; of several writers the last one wins."""
     building = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
-    try:
-        yield building
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(building, folder)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+    with contextlib.ExitStack() as held:
+        with locked(folder.parent):  # nobody sees the new folder before it is locked
+            building.mkdir()
+            held.enter_context(locked(building))
+        try:
+            yield building
+            shutil.rmtree(folder, ignore_errors=True)
+            os.replace(building, folder)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+
+
+def _remove_abandoned(cache: Path) -> None:
+    """Remove the folders that a process has not finished before it was killed: those whose lock nobody holds."""
+    with locked(cache) as alone:
+        for building in cache.glob(".*.*") if alone else []:
+            with contextlib.suppress(OSError), locked(building, wait=False) as abandoned:
+                if abandoned:
+                    shutil.rmtree(building, ignore_errors=True)
 
 
 def _key(files: Sequence[Path]) -> str:
@@ -114,20 +129,21 @@ def _key(files: Sequence[Path]) -> str:
 
 
 def _build(edges: Path, features: Path, nodes: Path | None, folder: Path, report: Report) -> None:
-    report(f"Reading the features in {features} …")
+    done = begin(report, f"Reading the features in {features} …")
     matrix = open_matrix(features, folder)
     table = None if nodes is None else ChunkedTable(nodes, ("id", "label"))
     numbering = _number(table, matrix)
     check_count(numbering.n)
-    arrays = ["y", "crow", "col", *matrix.write(numbering, folder)]
+    arrays = ["y", "crow", "col", *matrix.write(numbering, folder, done)]
+    for unpacked in folder.glob(f"{RAW}*"):
+        unpacked.unlink()
     y, label_names = _labels(table, numbering.n)
     np.save(folder / "y.npy", y)
     if numbering.ids is not None:
         _write_ids(numbering, folder / IDS)
-    report(f"Reading the edges in {edges} …")
-    links = _read_links(ChunkedTable(edges, ("source", "target")), numbering, folder)
-    report("Laying out the edges …")
-    if lay_out(links, numbering.n, folder) == 0:
+    done = begin(report, f"Reading the edges in {edges} …")
+    links = _read_links(ChunkedTable(edges, ("source", "target")), numbering, folder, done)
+    if lay_out(links, numbering.n, folder, begin(report, "Laying out the edges …")) == 0:
         logger.warning("%s joins no two nodes; vectors will use each node's own features only.", repr(str(edges)))
     links.remove()
     arrays += ["weight"] if links.weighted else []
@@ -172,7 +188,7 @@ def _labels(nodes: ChunkedTable | None, n: int) -> tuple[NDArray[np.int64], list
     return codes.numpy()[places], label_names
 
 
-def _read_links(table: ChunkedTable, numbering: Numbering, folder: Path) -> Links:
+def _read_links(table: ChunkedTable, numbering: Numbering, folder: Path, done: Done) -> Links:
     """Spool the links between row numbers."""
     for name in ("source", "target"):
         require_column(name, table.names, table.where)
@@ -182,6 +198,7 @@ def _read_links(table: ChunkedTable, numbering: Numbering, folder: Path) -> Link
         for chunk in table.chunks(columns):
             source, target = (_rows(chunk, name, table, numbering) for name in ("source", "target"))
             links.append(source, target, _weights(chunk, table) if weighted else None)
+            done(chunk.share)
     if links.dropped:
         logger.info("%s: %s dropped", table.where, counted(links.dropped, "self-loop"))
     return links

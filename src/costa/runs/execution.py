@@ -12,6 +12,7 @@ import torch
 from costa import settings, training
 from costa.evaluate import health
 from costa.graphs import is_name
+from costa.graphs.stages import begin, silent
 from costa.graphs.storage import StoredGraph, open_array
 from costa.methods import get_method
 from costa.methods.base import Method
@@ -158,13 +159,17 @@ def write_run(
     """
     save_state(folder, method.state_dict())
     began = time.perf_counter()
-    written = write_rows(folder / EMBEDDINGS, method.embed_rows(job.graph), job.graph.num_nodes)
+    report = job.graph.report if isinstance(job.graph, StoredGraph) else silent
+    done = begin(report, f"Writing {folder / EMBEDDINGS} …")
+    written = write_rows(folder / EMBEDDINGS, method.embed_rows(job.graph), job.graph.num_nodes, done)
     embed_seconds = time.perf_counter() - began
     method.forget()  # what was prepared may be large, and nothing below needs it
     if isinstance(job.graph, StoredGraph):
         job.graph.drop_pages()
     if job.graph.get("node_ids") is not None:
-        write_vectors(folder / table_name(), open_array(folder / EMBEDDINGS), job.graph.node_ids)
+        table = folder / table_name()
+        done = begin(report, f"Writing {table} …")
+        write_vectors(table, open_array(folder / EMBEDDINGS), job.graph.node_ids, done)
     status = health.status(written.some, job.graph.x, method.code_columns) if written.finite else "diverged"
     metrics = Metrics(
         method=job.method,

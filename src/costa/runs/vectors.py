@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from costa.errors import InputError
+from costa.graphs.stages import Done
 from costa.graphs.storage import Growing, drop_pages, mapped, open_array
 from costa.runs.files import EMBEDDINGS
 from costa.writing import replacing
@@ -51,7 +52,7 @@ class Written:
     some: torch.Tensor
 
 
-def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int) -> Written:
+def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int, done: Done = lambda share: None) -> Written:
     """Write n vectors as ``.npy`` as they come, some rows at a time; keep at most SEEN of them."""
     parts, finite = iter(parts), True
     first, step = next(parts), -(-n // SEEN)
@@ -64,10 +65,11 @@ def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int) -> Written:
             some[place : place + len(seen)] = seen
             finite = finite and bool(rows.isfinite().all())
             file.append(rows.numpy())
+            done(file.rows / n)
     return Written(finite, some)
 
 
-def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -> None:
+def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None, done: Done = lambda share: None) -> None:
     """Write vectors as ``.npy``, or as ``.csv`` or ``.parquet`` with a column of ids (row numbers without ids)."""
     check_vector_path(path)
     if path.suffix == ".npy":
@@ -86,7 +88,7 @@ def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -
     import pyarrow
     from pyarrow import parquet
 
-    kind = pyarrow.array(list(ids[:1])).type
+    kind, written = pyarrow.array(list(ids[:1])).type, 0
     schema = pyarrow.schema([("id", kind), *((name, pyarrow.float32()) for name in names)])
     # vectors hardly repeat or compress: a dictionary costs time and saves nothing
     with parquet.ParquetWriter(path, schema, use_dictionary=False) as file:
@@ -94,6 +96,8 @@ def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None) -
             columns = [pyarrow.array(some, kind), *map(pyarrow.array, np.ascontiguousarray(rows.T))]
             file.write_table(pyarrow.table(columns, schema=schema))
             drop_pages(z)
+            written += len(rows)
+            done(written / len(z))
 
 
 def write_parts(path: Path, parts: Iterable[torch.Tensor], n: int, ids: Sequence[Any] | None = None) -> tuple[int, int]:

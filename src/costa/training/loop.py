@@ -32,8 +32,12 @@ CHECKPOINT_EVERY_SECONDS = 30.0
 FETCH_EVERY_SECONDS = 0.25
 """Seconds between two checks of captured epochs: short enough for a Ctrl-C, long enough to cost nothing."""
 
-Report = Callable[[int, float], None]
-"""Called with the number of epochs done and the last loss, after each epoch or, on CUDA, a few times a second."""
+REPORT_EVERY_SECONDS = 1.0
+"""Seconds between two reports inside an epoch that lasts longer."""
+
+Report = Callable[[float, float], None]
+"""Called with the epochs done and the last loss: after each epoch, each second inside a long one or, on CUDA,
+a few times a second."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,7 @@ def _run(
     with contextlib.ExitStack() as open_logs:
         logs = [open_logs.enter_context(_open_log(folder, start[0].epochs)) for folder in folders or []]
         saved, at_once = time.perf_counter(), 1
+        reported = saved
         while steps.done < total and len(lost) + len(back) < len(methods):
             check = min(total, next_check(steps.done // steps.per_epoch) * steps.per_epoch)
             count = min(at_once, check - steps.done)
@@ -234,8 +239,10 @@ def _run(
                     lost[index] = (done + good) // steps.per_epoch
                 elif steps.done == check and index not in lost:
                     watch_over(index)
-            if report is not None and steps.done % steps.per_epoch == 0:
-                report(steps.done // steps.per_epoch, float(losses[-1].nanmean()))
+            whole, now = steps.done % steps.per_epoch == 0, time.perf_counter()
+            if report is not None and (whole or now - reported > REPORT_EVERY_SECONDS):
+                report(steps.done / steps.per_epoch, float(losses[-1].nanmean()))
+                reported = now
             if steps.done < total and should_stop():
                 interrupted = True
                 break
