@@ -38,6 +38,16 @@ STORE = Path("results/bench/scale-cpu.jsonl")
 CPU = torch.device("cpu")
 
 
+def resident(pid: int) -> tuple[int, int]:
+    """Bytes of a process in memory: anonymous ones, and those of mapped files; none of one that has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    found = {line.split(":")[0]: 1024 * int(line.split()[1]) for line in lines if line.startswith("Rss")}
+    return found.get("RssAnon", 0), found.get("RssFile", 0)
+
+
 class Peaks(threading.Thread):
     """The largest anonymous and resident memory of this process, seen ten times a second."""
 
@@ -48,9 +58,7 @@ class Peaks(threading.Thread):
     def run(self) -> None:
         """Look until the process ends."""
         while True:
-            lines = Path("/proc/self/status").read_text().splitlines()
-            found = {line.split(":")[0]: line.split()[1] for line in lines if line.startswith("Rss")}
-            anonymous, file = (1024 * int(found[key]) for key in ("RssAnon", "RssFile"))
+            anonymous, file = resident(os.getpid())
             self.anonymous = max(self.anonymous, anonymous)
             self.resident = max(self.resident, anonymous + file)
             time.sleep(0.1)

@@ -1,6 +1,7 @@
 """The tables of ``docs/scaling.md``: what was measured by ``benchmarks/scale.py``, and what follows for larger graphs.
 
-What float16 costs is from ``benchmarks/half.py``.
+What float16 costs is from ``benchmarks/half.py``, and what all processes take together under a limit from
+``benchmarks/limits.py``.
 
 A stage takes t = c·W seconds for W units of work, which are counted, not measured (:mod:`costa.runs.costs`); c is that
 of the largest graph that was measured. The slope of a stage, log t against log n at the same columns, memory
@@ -49,7 +50,7 @@ LEAST = 10**5
 
 def write(results: Path, out: Path) -> list[Path]:
     """Fill the tables of ``scaling.md``, next to the folder of figures."""
-    tables = {"scale": scale, "slopes": slopes, "larger": larger, "half": half}
+    tables = {"scale": scale, "slopes": slopes, "larger": larger, "half": half, "limits": limits}
     return [write_page(out.parent / "scaling.md", tables, results)]
 
 
@@ -125,6 +126,23 @@ def _received(stage: str, shape: Shape, machines: int) -> float:
     if stage == "train":
         return 2 * SENT * shape.nodes / (BATCH * machines) * (machines > 1)
     return 4 * shape.nodes * WIDTH * others if stage == "embed" else 0
+
+
+def limits(results: Path) -> str:
+    """A row for each limit and kind of run: the peak of anonymous memory of all processes together."""
+    lines = {(*_graph(line), line["memory"], line["kind"]): line for line in _lines(results, "limits-cpu")}
+    rows = []
+    for line in sorted(lines.values(), key=lambda line: (*_graph(line), line["memory"])):
+        graph = [f"{line['nodes']:,}", f"{line['edges']:,}", str(line["columns"])]
+        peak = line["peak_anonymous_bytes"]
+        told = ["refused", "–"] if line["refused"] else [size(peak), f"{peak / line['memory']:.0%}"]
+        rows.append([*graph, line["kind"], size(line["memory"]), *told])
+    header = ["nodes", "edges", "columns", "run", "--memory", "anonymous, all processes", "of the limit"]
+    return markdown(header, rows) if rows else NOT_MEASURED
+
+
+def _graph(line: Line) -> tuple[int, int, int]:
+    return line["nodes"], line["edges"], line["columns"]
 
 
 def half(results: Path) -> str:

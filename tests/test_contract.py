@@ -117,6 +117,7 @@ METRICS = {
         }
     ],
     "clustering": {"nmi": float, "ari": float},
+    "sample": type(None),  # or nodes and of
     "floor": {"raw": BASELINE, "diffused": BASELINE, "hops": BASELINE, "untrained": BASELINE},
 }
 
@@ -158,6 +159,6 @@ def test_files_of_a_run(digits_run):
     }
 
 
-@pytest.mark.parametrize("key", ["schema", "method", "graph", "seed", "settings", "origins", "in_features"])
+@pytest.mark.parametrize("key", ["schema", "method", "graph", "seed", "settings", "origins", "in_features", "memory"])
 def test_fields_of_the_config(digits_run, key):
     assert key in json.loads((digits_run / "config.json").read_text())

@@ -85,3 +85,11 @@ def test_several_processes_train_one_run(costa, tmp_path, option, monkeypatch):
     assert result.code == 2
     assert "costa: 2 processes train one run together; leave out --choose and --seeds" in result.err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_limit_that_is_too_small_for_both_is_one_sentence(tmp_path):
+    result = run("-m", "costa", "train", "digits", "--memory", "1GiB", "--out", tmp_path / "run")
+    assert result.returncode != 0
+    assert "costa: this needs at least 1.3 GiB of memory for 2 processes, and --memory allows 1.0 GiB" in result.stderr
+    assert result.stderr.count("costa: ") == 1
+    assert not (tmp_path / "run").exists()

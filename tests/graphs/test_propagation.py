@@ -156,6 +156,15 @@ def test_few_rows_fit_the_preparation_of_a_large_graph(monkeypatch):
     assert torch.equal(fitted_rows(graph), made().x[::4])
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_rows_that_are_fitted_to_fit_into_the_memory(sparse):
+    graph = made(sparse=sparse)
+    counts = [len(fitted_rows(keep_on_disk(graph, memory))) for memory in (2**13, 2**15, 2**28, 2**40)]
+    assert counts[0] < counts[1] < counts[2] == counts[3] == 200
+    entries = [graph.x.values().numel() / 200 + 256 if sparse else 12] * 2
+    assert all(4 * 4 * count * each <= 2**bits for count, each, bits in zip(counts, entries, (13, 15), strict=False))
+
+
 def test_a_run_reads_a_graph_from_disk(costa, tmp_path):
     runs = {}
     for where, given in (("memory", []), ("disk", ["--memory", "1GiB"])):

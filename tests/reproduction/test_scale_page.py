@@ -27,7 +27,7 @@ def store(tmp_path):
 
 def test_without_measurements_the_tables_say_so(tmp_path):
     assert scale_page.scale(tmp_path) == scale_page.slopes(tmp_path) == scale_page.larger(tmp_path) == NOT_MEASURED
-    assert scale_page.half(tmp_path) == NOT_MEASURED
+    assert scale_page.half(tmp_path) == scale_page.limits(tmp_path) == NOT_MEASURED
 
 
 def test_the_last_measurement_of_a_graph_is_shown(store):
@@ -107,3 +107,21 @@ def test_what_float16_costs_is_the_difference_of_each_seed(tmp_path):
     )
     row = "| made | 1,000 | 2 | 0, 4, PageRank | 77.50 | +0.25 ± 0.25 | 2.0 KiB | 4.0 KiB | 2.0 KiB |"
     assert rows[2:] == [row]
+
+
+def test_what_a_limit_is_worth_is_the_last_measurement_or_that_it_was_refused(tmp_path):
+    (tmp_path / "bench").mkdir()
+    for memory, kind, peak, refused in (
+        (2**31, "two seeds", 2**30, None),
+        (2**30, "one process", 2**30, None),
+        (2**30, "one process", 2**29, None),
+        (2**30, "two seeds", 2**28, "this needs more."),
+    ):
+        line = {"nodes": 1000, "edges": 9000, "columns": 64, "memory": memory, "kind": kind}
+        with (tmp_path / "bench" / "limits-cpu.jsonl").open("a") as file:
+            file.write(json.dumps(line | {"peak_anonymous_bytes": peak, "refused": refused}) + "\n")
+    assert scale_page.limits(tmp_path).splitlines()[2:] == [
+        "| 1,000 | 9,000 | 64 | one process | 1.0 GiB | 512.0 MiB | 50% |",
+        "| 1,000 | 9,000 | 64 | two seeds | 1.0 GiB | refused | – |",
+        "| 1,000 | 9,000 | 64 | two seeds | 2.0 GiB | 1.0 GiB | 50% |",
+    ]

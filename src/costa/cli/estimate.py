@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import typer
 
 from costa.cli import options
 from costa.cli.console import print_table, say, say_stage
+from costa.errors import InputError
 from costa.memory import parse_size, size
 from costa.wording import duration
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from costa.nn.ranks import Ranks
     from costa.runs import Job
     from costa.runs.estimate import Estimate, Room
+
+T = TypeVar("T")
 
 
 def estimate(
@@ -141,7 +144,24 @@ def before_reading(
             say(sentence_of(found, resumed=resumed, evaluated=probe and labels))
         return bool(found.seconds)
 
-    return ranks.told(told)
+    return _told(ranks, told)
+
+
+def _told(ranks: Ranks, make: Callable[[], T]) -> T:
+    """What the first process has made, on all; if it refuses, all end, and it says why."""
+
+    def attempt() -> tuple[T | None, str | None]:
+        try:
+            return make(), None
+        except InputError as problem:
+            return None, str(problem)
+
+    made, refusal = ranks.told(attempt)
+    if refusal is None:
+        return cast("T", made)
+    if ranks.first:
+        raise InputError(refusal)
+    raise typer.Exit(2)
 
 
 def of_job(job: Job, memory: str | None, out: Path | None, seeds: int) -> None:
@@ -151,12 +171,15 @@ def of_job(job: Job, memory: str | None, out: Path | None, seeds: int) -> None:
     from costa.runs.estimate import Room, check
     from costa.runs.estimate import estimate as estimated
 
-    limit, room = None if memory is None else parse_size(memory), Room.now(out)
-    found = estimated(
-        job.method, job.resolved, sizes_of(job.graph), graph=job.graph, memory=limit, ranks=job.ranks, seeds=seeds
-    )
-    check(found, room)
-    say(sentence_of(found, resumed=job.resume, evaluated=job.probe and is_labelled(job.graph)))
+    def told() -> None:
+        limit, room = None if memory is None else parse_size(memory), Room.now(out)
+        found = estimated(
+            job.method, job.resolved, sizes_of(job.graph), graph=job.graph, memory=limit, ranks=job.ranks, seeds=seeds
+        )
+        check(found, room)
+        say(sentence_of(found, resumed=job.resume, evaluated=job.probe and is_labelled(job.graph)))
+
+    _told(job.ranks, told)
 
 
 def _from_headers(

@@ -76,7 +76,7 @@ def train(
     job = runs.Job(data, spec, method, resolved, ranks.device, **more)
     numbers, several = range(seeds) if seeds else [seed or 0], seeds is not None
     if not told:
-        ranks.told(lambda: estimate.of_job(job, memory, out, seeds or 1))
+        estimate.of_job(job, memory, out, seeds or 1)
     if choose:
         job, folders = choose_job(job, numbers, out, several=several, epochs=epochs)
     else:

@@ -51,8 +51,12 @@ LINE = 16
 """Columns that are a line of the processor's cache."""
 WIDEST = 2 * LINE
 """The most columns that are propagated at a time."""
-FITTED, FITTED_ENTRIES = 2**18, 2**26
-"""The most rows that scaling and reduction are fitted to, and the most entries of them if they are dense."""
+FITTED, FITTED_ENTRIES = 2**18, 2**24
+"""The most rows that scaling and reduction are fitted to, and the most entries of them."""
+COPIES = 4
+"""Arrays of as many entries as these rows have, which fitting takes; entries of sparse rows take four times as much."""
+REDUCED = 256
+"""Columns that sparse rows are multiplied by, about."""
 
 
 class DiskAdjacency:
@@ -200,13 +204,18 @@ def columns_at_once(n: int, memory: int, ranks: Ranks = ALONE) -> int:
 
 
 def fitted_rows(graph: Data) -> Tensor:
-    """The rows of X that scaling and reduction are fitted to: all or, of a large graph on disk, evenly spaced ones."""
+    """The rows of X that scaling and reduction are fitted to: all or, of a large graph on disk, evenly spaced ones.
+
+    They and what is computed from them fit into the graph's memory. With 256 MiB or more the rows do not depend on it.
+    """
     if not isinstance(graph, StoredGraph):
         x: Tensor = graph.x
         return x
-    return graph.some_rows_of_x(
-        FITTED if is_csr(graph.x) else max(1, min(FITTED, FITTED_ENTRIES // graph.num_features))
-    )
+    entries = min(FITTED_ENTRIES, graph.memory // (4 * COPIES))
+    width = graph.num_features
+    if is_csr(graph.x):
+        width = 4 * -(-graph.x.values().numel() // graph.num_nodes) + REDUCED
+    return graph.some_rows_of_x(max(1, min(FITTED, entries // width)))
 
 
 def row_chunks(graph: StoredGraph, rows: range | None = None) -> Iterator[tuple[int, Tensor]]:

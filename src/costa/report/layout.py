@@ -44,7 +44,7 @@ class Layout:
 def unit_rows(z: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows of length one, as the probe reads them; zero rows stay zero."""
     length = np.linalg.norm(z, axis=1, keepdims=True)
-    return (z / np.where(length > 0, length, 1)).astype(np.float32)
+    return (z / np.where(length > 0, length, 1)).astype(np.float32, copy=False)
 
 
 def lay_out(unit: NDArray[np.float32], *, seed: int = 0, most: int = MOST_AT_ONCE) -> Layout:
@@ -95,4 +95,4 @@ def place(rows: NDArray[np.float32], known: NDArray[np.float32], anchors: NDArra
     around = anchors[nearest.kneighbors(rows, return_distance=False)]
     away = np.linalg.norm(around - np.median(around, axis=1, keepdims=True), axis=2)
     closest = np.argsort(away, axis=1, kind="stable")[:, :CLOSEST, None]
-    return np.take_along_axis(around, closest, axis=1).mean(1).astype(np.float32)
+    return np.take_along_axis(around, closest, axis=1).mean(1).astype(np.float32, copy=False)

@@ -27,7 +27,7 @@ MOST_EDGES = 500_000
 NEAREST = 6
 CLUSTERS = 8
 """Number of clusters for a graph without labels."""
-ROWS = 2**16
+ROWS = 2**14
 """Vectors that are read at a time, of a graph that is not all shown."""
 WIDE, REDUCED = 1024, 256
 """Vectors wider than ``WIDE`` are clustered and compared by their first ``REDUCED`` principal components."""
