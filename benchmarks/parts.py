@@ -40,12 +40,13 @@ STORE = Path("results/bench/parts-cpu.jsonl")
 GRAPH = "wordnet"
 PARTS = 1024
 GCN = ("--set", "encoder.kind=gcn")
-RUNS: dict[str, tuple[str, int, tuple[str, ...]]] = {
-    "GRACE": ("grace", 16, ()),
-    "two views, GCN": ("costa-mv", 40, GCN),
-    "one view, GCN": ("costa-sv", 40, GCN),
+RUNS: dict[str, tuple[str, int, int, tuple[str, ...]]] = {
+    "GRACE": ("grace", 16, 16, ()),
+    "two views, GCN": ("costa-mv", 40, 16, GCN),
+    "two views, GCN, large groups": ("costa-mv", 40, 128, GCN),
+    "one view, GCN": ("costa-sv", 40, 16, GCN),
 }
-"""The method, its epochs and what is set."""
+"""The method, its epochs, the parts of a group, and what is set."""
 BASELINES = {"diffused features": "diffused", "untrained GCN": "untrained"}
 PROTOCOL = "random-10-10-80"
 SPLITS = 3
@@ -59,11 +60,12 @@ def path_of(name: str) -> str:
 
 def trained(graph: Data, title: str, parts: int, epochs: int | None = None) -> dict[str, Any]:
     """One run of ``costa train``, and the accuracy of its vectors."""
-    method, of_run, values = RUNS[title]
+    method, of_run, group, values = RUNS[title]
     with tempfile.TemporaryDirectory() as place:
         folder, began = Path(place) / "run", time.perf_counter()
-        words = ["train", path_of(GRAPH), "--method", method, *values, "--set", f"train.parts={parts}", "--no-probe"]
-        words += ["--epochs", str(epochs or of_run), "--out", str(folder)]
+        words = ["train", path_of(GRAPH), "--method", method, *values, "--set", f"train.parts={parts}"]
+        words += ["--set", f"train.group={group}", "--epochs", str(epochs or of_run)]
+        words += ["--no-probe", "--out", str(folder)]
         process = subprocess.Popen(
             [sys.executable, "-m", "costa", *words],
             env=os.environ | {"XDG_CACHE_HOME": place},
@@ -86,6 +88,7 @@ def trained(graph: Data, title: str, parts: int, epochs: int | None = None) -> d
             "peak_resident_bytes": resident,
             "epochs": metrics["epochs"],
             "parts": parts,
+            "group": group,
             "partition": "METIS" if importlib.util.find_spec("pymetis") else "streams",
             "status": metrics["status"],
             "accuracy": accuracy(graph, load_embeddings(folder)),

@@ -72,7 +72,7 @@ def measured(results: Path) -> str:
         accuracies = [100 * accuracy for accuracy in line["accuracy"]]
         row = [line["run"], *["–"] * 7, f"{statistics.fmean(accuracies):.1f}"]
         if "parts" in line:
-            groups = Train(parts=line["parts"]).groups
+            groups = Train(parts=line["parts"], group=line.get("group", Train.group)).groups
             row[1:6] = [f"{number:,}" for number in (line["parts"], line["nodes"] // groups, line["epochs"])] + [
                 f"{line[stage]:.0f}" for stage in ("train_seconds", "seconds")
             ]

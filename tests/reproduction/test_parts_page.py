@@ -43,12 +43,18 @@ def test_the_last_line_of_each_run_is_shown(tmp_path):
     (tmp_path / "bench").mkdir()
     line = {"run": "GRACE", "nodes": 100_000, "parts": 1024, "epochs": 8, "train_seconds": 90.2, "seconds": 101.7}
     line |= {"peak_anonymous_bytes": 2**30, "peak_resident_bytes": 2**31, "accuracy": [0.5, 0.6]}
-    lines = [line | {"epochs": 4}, {"run": "diffused features", "nodes": 100_000, "accuracy": [0.75]}, line]
+    lines = [
+        line | {"epochs": 4},
+        line | {"run": "larger", "group": 128},
+        {"run": "diffused features", "nodes": 100_000, "accuracy": [0.75]},
+        line,
+    ]
     (tmp_path / "bench" / "parts-cpu.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
     said, _, rows = parts_page.measured(tmp_path).partition("\n\n")
     assert "n² = 1.00·10¹⁰" in said
     assert "40.0 GB. The 64 groups" in said
     assert rows.splitlines()[2:] == [
         "| GRACE | 1,024 | 1,562 | 8 | 90 | 102 | 1.0 GiB | 2.0 GiB | 55.0 |",
+        "| larger | 1,024 | 12,500 | 8 | 90 | 102 | 1.0 GiB | 2.0 GiB | 55.0 |",
         "| diffused features | – | – | – | – | – | – | – | 75.0 |",
     ]
