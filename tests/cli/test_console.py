@@ -1,12 +1,14 @@
 """Lines, tables, numbers, the progress bar, and how a mistake ends a command."""
 
 import errno
+import io
 import os
 import signal
 import subprocess
 
 import pytest
 import typer
+from rich.console import Console
 
 from costa.cli import console
 from costa.errors import InputError
@@ -80,6 +82,62 @@ def test_an_interrupt_says_where_the_results_are(capsys, tmp_path):
         raise KeyboardInterrupt
     assert stop.value.exit_code == 130
     assert f"The results so far are in {tmp_path}{os.sep}; run the same command" in capsys.readouterr().out
+
+
+def test_a_stage_is_one_line_in_a_file_if_it_is_short(capsys):
+    for share in (0, 0.2, 0.5, 1):
+        console.say_stage("Reading …", share)
+    assert capsys.readouterr().out == "Reading …\n"
+
+
+def test_a_long_stage_says_now_and_then_what_is_done(capsys, monkeypatch):
+    now = iter([0, 10, 29, 40, 60, 69, 71, 100])
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(now))
+    for share in (0, 0.1, 0.2, 0.4, 0.5, 0.6, 0.8, 1):
+        console.say_stage("Reading …", share)
+    assert capsys.readouterr().out.splitlines() == ["Reading …", "  40% done, 60 s left", "  80% done, 18 s left"]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """What is shown on a terminal."""
+    shown = io.StringIO()
+    monkeypatch.setattr(console, "console", Console(file=shown, force_terminal=True, width=100, highlight=False))
+    monkeypatch.setattr(console, "REWRITTEN_EVERY", 0)
+    return shown
+
+
+def test_on_a_terminal_the_line_is_rewritten_and_vanishes(terminal):
+    for share in (0, 0.25, 0.5, 1):
+        console.say_stage("Reading …", share)
+    console.say_stage("Laying out …")
+    console.say_stage("Laying out …", 0.5)
+    console.say("done")
+    lines = terminal.getvalue().split("\n")
+    assert [line.split("\r\x1b[2K")[-1] for line in lines] == ["Reading …", "Laying out …", "done", ""]
+    rewritten = [part[: part.find(" done")] for part in lines[1].split("\r\x1b[2K")]
+    assert rewritten[:2] == ["  25%", "  50%"]
+
+
+def test_the_last_line_of_a_terminal_is_the_bars(terminal):
+    with console.progress_bar("seed 0", 1) as report:
+        console.say_stage("Propagating …")
+        console.say_stage("Propagating …", 0.25)
+        console.say_stage("Propagating …", 1)
+        report(0.5, 2.0)
+    last = terminal.getvalue().strip().split("\n")[-2]
+    assert "seed 0" in last
+    assert "50%" in last
+    assert "\r\x1b[2K  25%" not in terminal.getvalue()
+
+
+def test_training_says_what_is_done_in_a_file(capsys, monkeypatch):
+    now = iter([100, 101, 140, 141, 200])
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(now))
+    with console.progress_bar("seed 3", 2) as report:
+        for epochs in (1.0, 1.5, 1.75, 2.0):  # resumed after an epoch
+            report(epochs, 2.0)
+    assert capsys.readouterr().out == "  75% done of seed 3, loss 2.0000, 40 s left\n"
 
 
 def test_progress_shows_loss_rate_and_time_left_on_a_terminal_only(tmp_path, command):

@@ -77,3 +77,16 @@ def test_embeddings_are_read_without_running_code(tmp_path):
     np.save(tmp_path / "embeddings.npy", np.array([object()]), allow_pickle=True)
     with pytest.raises(InputError, match=r"embeddings.npy is missing or damaged; train the run again"):
         vectors.load_embeddings(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_the_share_that_is_written_is_reported(tmp_path, monkeypatch, kind):
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    monkeypatch.setattr(vectors, "ROWS", 5)
+    z, shares = torch.randn(20, 3), []
+    if kind == "npy":
+        vectors.write_rows(tmp_path / "z.npy", z.split(5), 20, shares.append)
+    else:
+        vectors.write_vectors(tmp_path / "z.parquet", z.numpy(), done=shares.append)
+    assert shares == [0.25, 0.5, 0.75, 1]

@@ -157,6 +157,13 @@ def test_an_epoch_is_a_step_for_each_batch_and_the_log_has_its_mean(graph, build
     assert [done for done, _ in heard] == [1, 2, 3, 4]
 
 
+def test_a_long_epoch_reports_the_steps_inside(graph, build, monkeypatch):
+    monkeypatch.setattr("costa.training.loop.REPORT_EVERY_SECONDS", 0)
+    heard = []
+    training.train(build(**HOPS), graph, BATCHES, report=lambda *row: heard.append(row))
+    assert [done for done, _ in heard] == [step / 4 for step in range(1, 17)]
+
+
 @pytest.mark.parametrize("name", ["costa-sv", "costa-mv", "grace", "bgrl"])
 def test_interrupted_at_any_step_of_an_epoch_it_resumes_to_the_same_bits(graph, build, after, read_log, tmp_path, name):
     straight, whole = build(0, name, **HOPS), tmp_path / "whole"

@@ -185,12 +185,20 @@ def progress_bar(label: str, epochs: int | None) -> Iterator[Report | None]:
     if not console.is_terminal:
         yield _training_lines(label, epochs)
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TaskProgressColumn(),
         TextColumn("{task.fields[pace]}"),
         TimeRemainingColumn(),
     )
