@@ -52,7 +52,8 @@ def stacked_rows(
         raise InputError(f"embeddings probed together must have one width, not {given}; probe them separately.")
     if all(is_csr(x) and x.numel() > DENSE for x in embeddings):
         return embeddings
-    return torch.stack([x.to_dense() for x in embeddings])
+    dense = [x.to_dense() for x in embeddings]
+    return torch.stack(dense) if len(dense) > 1 else dense[0][None]  # a single one may be large
 
 
 def unit_rows(z: Tensor | np.ndarray, nodes: int, device: torch.device | str | None) -> Tensor:
@@ -69,10 +70,10 @@ def unit_rows(z: Tensor | np.ndarray, nodes: int, device: torch.device | str | N
     if not (finite := x.isfinite().all(1)).all():
         raise _not_finite(int((~finite).nonzero()[0]))
     # Scaling by the largest entry first keeps the squares of very large and very small rows in range.
-    largest = x.abs().amax(1, keepdim=True)
+    largest = torch.linalg.vector_norm(x, torch.inf, dim=1, keepdim=True)
     x = x / largest.where(largest > 0, 1.0)
     length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
-    return x / length.where(length > 0, 1.0)
+    return x.div_(length.where(length > 0, 1.0))
 
 
 def _unit_csr(x: Tensor) -> Tensor:

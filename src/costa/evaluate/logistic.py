@@ -274,4 +274,6 @@ def _rotated(x: Tensor, known: Tensor) -> Tensor:
     """Embeddings (S × n × d), each in the eigenbasis of its centred known rows."""
     rows = x[:, known]
     rows -= rows.mean(1, keepdim=True)
-    return x @ torch.linalg.eigh(rows.mT @ rows).eigenvectors
+    gram = rows.mT @ rows
+    del rows  # as large as x, and so is the result
+    return x @ torch.linalg.eigh(gram).eigenvectors
