@@ -68,6 +68,17 @@ def test_hops_are_powers_of_the_adjacency_and_pagerank(weighted, powers, steps):
         torch.testing.assert_close(ours.double(), twin, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("edges", [[], [[0, 1]], [[0, 1], [1, 2]]])
+def test_a_node_without_edges_has_its_own_features_in_every_hop(edges):
+    both = torch.tensor([*edges, *([b, a] for a, b in edges)], dtype=torch.long).reshape(-1, 2).T
+    adjacency = Adjacency(both, 5).normalized()
+    x = torch.randn(5, D, generator=generator())
+    for hop in propagate(x, adjacency, (1, 4), 3, 0.2):
+        alone = [node for node in range(5) if node not in both]
+        torch.testing.assert_close(hop[alone], x[alone])
+        assert all(not torch.allclose(hop[node], x[node]) for node in both.unique().tolist())
+
+
 # --- the weights of the hops ----------------------------------------------------------------------------------
 
 
