@@ -20,8 +20,8 @@ from costa.graphs.chunks import WHOLE_NUMBER, ChunkedTable
 
 DENSE = 3
 """Whole numbers from the smallest to the largest, for each id, up to which an array has the row of each."""
-HASHED = 2**20
-"""Ids that are hashed at a time."""
+HASHED = 2**18
+"""Ids that are hashed and looked up at a time."""
 
 LAST = np.uint64(2**64 - 1)
 """The largest hash."""
@@ -73,7 +73,9 @@ class Numbering:
         numbers = pyarrow.types.is_int64(self.ids.type) and pyarrow.types.is_int64(ids.type)
         if numbers not in self._lookups:
             self._lookups[numbers] = _number_lookup(self.ids.to_numpy()) if numbers else _Texts(self.ids.chunk(0))
-        return self._lookups[numbers](ids.to_numpy(zero_copy_only=False) if numbers else ids)
+        lookup = self._lookups[numbers]
+        parts = [ids.slice(start, HASHED) for start in range(0, max(1, len(ids)), HASHED)]
+        return np.concatenate([lookup(part.to_numpy(zero_copy_only=False) if numbers else part) for part in parts])
 
     def check_unique(self, table: ChunkedTable) -> None:
         """Refuse an id that is listed twice."""
