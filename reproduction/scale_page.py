@@ -132,7 +132,7 @@ def limits(results: Path) -> str:
     """A row for each limit and kind of run: the peak of anonymous memory of all processes together."""
     lines = {(*_graph(line), line["memory"], line["kind"]): line for line in _lines(results, "limits-cpu")}
     rows = []
-    for line in sorted(lines.values(), key=lambda line: (*_graph(line), line["memory"])):
+    for line in sorted(lines.values(), key=lambda line: (*_graph(line), line["memory"], line["kind"])):
         graph = [f"{line['nodes']:,}", f"{line['edges']:,}", str(line["columns"])]
         peak = line["peak_anonymous_bytes"]
         told = ["refused", "–"] if line["refused"] else [size(peak), f"{peak / line['memory']:.0%}"]
