@@ -7,7 +7,7 @@ import torch
 from costa import settings, training
 from costa.evaluate import health
 from costa.graphs.synthetic import planted_partition
-from costa.nn.spectrum import effective_rank
+from costa.nn.spectrum import LINE, effective_rank
 from costa.training import watch
 from costa.training.watch import Spread, Watch, Watched, next_check
 
@@ -83,6 +83,20 @@ def test_it_goes_back_with_less_weight_decay(words, dying, read_log, tmp_path):
         steps.optimizers[0].param_groups[0]["weight_decay"] = weight_decay
         steps.run(epochs)
     same_state(method, twin)
+
+
+def test_it_steps_in_for_codes_of_hops_too(words, dying, monkeypatch):
+    hops = {"encoder.kind": "hops", "encoder.norm": "none", "encoder.powers": (4,), "encoder.steps": 10}
+    hops |= {"features.rank": 512, "features.scaling": "none", "augment.hop_rate": 0.0, "train.batch": 50}
+    strong = settings.Train(epochs=70, lr=0.01, weight_decay=1.0, batch=50)
+    method = dying(**hops)
+    outcome = training.train(method, words, strong)
+    assert outcome.watched == Watched(pytest.approx(0.1), 16, stopped=False)
+    monkeypatch.setattr(Watch, "check", lambda *_: True)
+    lost = dying(**hops)
+    assert training.train(lost, words, strong).watched is None
+    assert effective_rank(lost.trained_hidden(words)) < LINE
+    assert effective_rank(method.trained_hidden(words)) > 3
 
 
 @pytest.mark.parametrize(("weight_decay", "lowered", "looks"), [(0.0, 0.0, 1), (0.3, 0.003, 3)])
