@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from costa.errors import InputError
+from costa.graphs.propagation import WIDEST
 from costa.graphs.sizes import Sizes, sizes_of
 from costa.graphs.synthetic import planted_partition
 from costa.memory import IMPORTS
@@ -172,8 +173,8 @@ def of_ranks(size, limit, monkeypatch, sizes=ON_DISK, here=None):
 
 def test_several_processes_have_imports_each_and_share_the_rest(monkeypatch):
     one, two = (of_ranks(size, 4 * GIB, monkeypatch) for size in (1, 2))
-    assert one.memory == IMPORTS + 3 * 4 * 10**6 * 64
-    assert two.memory == 2 * IMPORTS + 2 * 2 * 4 * 10**6 * 64
+    assert one.memory == IMPORTS + 3 * 4 * 10**6 * WIDEST
+    assert two.memory == 2 * IMPORTS + 2 * 2 * 4 * 10**6 * WIDEST
     of_two_machines = of_ranks(4, 4 * GIB, monkeypatch, here=2)
     assert of_two_machines.memory < two.memory  # each holds fewer rows
     assert of_two_machines.processes == 2

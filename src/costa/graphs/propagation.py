@@ -32,11 +32,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, write_columns
-from costa.graphs.stages import begin
+from costa.graphs.stages import Done, begin
 from costa.graphs.storage import Growing, StoredGraph, mapped
 from costa.memory import share
 from costa.nn import FeatureScaling, Preparation
-from costa.nn.held_out import ITERATIONS, PAGERANK, columns_of
+from costa.nn.held_out import ITERATIONS, PAGERANK, columns_of, compared
 from costa.nn.ranks import ALONE, Ranks
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import Features, is_csr
@@ -131,6 +131,7 @@ def propagate_columns(
     steps: int,
     teleport: float,
     at_once: int,
+    done: Done | None = None,
 ) -> Iterator[tuple[int, int, Tensor]]:
     """Some columns of a hop at a time: its power (:data:`PAGERANK`), the first column, and the rows of them.
 
@@ -144,6 +145,7 @@ def propagate_columns(
         steps: K; 0 leaves PageRank out.
         teleport: α.
         at_once: The most columns at a time.
+        done: Called with the share of the products that are done.
     """
     last = products(powers, steps)
     held = adjacency.held
@@ -161,6 +163,8 @@ def propagate_columns(
         pagerank = x.mul_(teleport)
         for power in range(1, last + 1):
             adjacency.multiply(g, out=hop)
+            if done is not None:
+                done((start * last + (stop - start) * power) / (width * last))
             if power <= steps:
                 walks = (1 - teleport) ** power  # the share of PageRank's walks that get so far
                 pagerank.add_(hop, alpha=walks if power == steps else teleport * walks)
@@ -255,7 +259,6 @@ def stored_hops(
         own = files.of_rank(ranks)
         missing = [key for key in wanted if ranks.any(own.lacks(key))]
         if missing and own.lacks(0):
-            graph.report("Preparing the features …")
             _write_x(graph, preparation, own.path(0), ranks)
         missing = [key for key in missing if key != 0]
         if missing:
@@ -264,9 +267,11 @@ def stored_hops(
 
 
 def _write_x(graph: StoredGraph, preparation: Preparation, path: Path, ranks: Ranks) -> None:
+    done, held = begin(graph.report, "Preparing the features …"), ranks.range(graph.num_nodes)
     with replacing(path) as temporary, Growing(temporary, np.dtype(np.float32), preparation.out_features) as file:
-        for _, rows in row_chunks(graph, ranks.range(graph.num_nodes)):
+        for _, rows in row_chunks(graph, held):
             file.append(_dense(preparation.apply(rows)).numpy())
+            done(file.rows / len(held))
 
 
 def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequence[int], ranks: Ranks) -> None:
@@ -287,20 +292,10 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
 
     left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
     steps = files.steps if PAGERANK in missing else 0
-    adjacency, multiplied = DiskAdjacency(graph, ranks), 0
-    multiply, total = adjacency.multiply, left * products(powers, steps)
+    adjacency, report = DiskAdjacency(graph, ranks), None
     if left:
         report = begin(graph.report, f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
-
-    def reported(g: Tensor, out: Tensor) -> Tensor:
-        nonlocal multiplied
-        multiply(g, out)
-        multiplied += out.shape[1]
-        report(multiplied / total)
-        return out
-
-    adjacency.multiply = reported  # type: ignore[method-assign]
-    for key, start, hop in propagate_columns(adjacency, left, write_x, powers, steps, files.teleport, at_once):
+    for key, start, hop in propagate_columns(adjacency, left, write_x, powers, steps, files.teleport, at_once, report):
         end = done + start + hop.shape[1]
         write_columns(files.partial(key), done + start, hop, ranks)
         files.note_done(key, end)
@@ -318,9 +313,10 @@ class OnDisk:
     """
 
     def __init__(self, graph: StoredGraph, scaling: FeatureScaling) -> None:
-        graph.report("Comparing hops by how well they predict features that are held out …")
+        self._report = begin(graph.report, "Comparing hops by how well they predict features that are held out …")
         self._graph, self._scaling, self._adjacency = graph, scaling, DiskAdjacency(graph)
         self.shape = (graph.num_nodes, graph.num_features)
+        self._halves = 0  # those that were asked for
 
     def at(self, nodes: Tensor, columns: Tensor) -> Tensor:
         """These rows and columns of X, dense."""
@@ -346,9 +342,17 @@ class OnDisk:
         if 0 in found:
             own = columns_of(self._scaling(self._graph.x_at(nodes)), columns)
             found[0] = _dense(own) if basis is None else own @ basis
+        before, (_, halves) = self._halves, compared(self.shape[0])
+
+        def done(share: float) -> None:
+            self._report((before + share) / halves)
+
         at_once = min(width, columns_at_once(self.shape[0], self._graph.memory))
-        for key, start, hop in propagate_columns(self._adjacency, width, write_x, powers, steps, teleport, at_once):
+        for key, start, hop in propagate_columns(
+            self._adjacency, width, write_x, powers, steps, teleport, at_once, done
+        ):
             found[key][:, start : start + hop.shape[1]] = hop[nodes]
+        self._halves += 1
         return [found[key] for key in keys]
 
 

@@ -95,6 +95,11 @@ class InMemory:
 
 
 @torch.no_grad()
+def compared(n: int) -> tuple[int, int]:
+    """The most columns that a half of a graph of n nodes is reduced to, and how many halves there are."""
+    return (RANK, 2 * SPLITS) if n <= MANY else (FEWER, 2)
+
+
 def held_out_scores(x: Columns, candidates: Sequence[Candidate], teleport: float = 0.1) -> list[float]:
     """R² of each candidate; zeros if X has a single column or fewer than four nodes.
 
@@ -118,13 +123,13 @@ def held_out_scores(x: Columns, candidates: Sequence[Candidate], teleport: float
     generator = torch.Generator().manual_seed(0)
     powers = sorted({power for each, _ in candidates for power in each})
     steps = max(steps for _, steps in candidates)
-    rank, splits = (RANK, SPLITS) if n <= MANY else (FEWER, 1)
-    for _ in range(splits):
-        halves = torch.randperm(d, generator=generator).tensor_split(2)
+    rank, halves = compared(n)
+    for _ in range(halves // 2):
+        pair = torch.randperm(d, generator=generator).tensor_split(2)
         nodes = torch.randperm(n, generator=generator)
         count = min(KNOWN, n // 2)
         nodes = nodes[: count + TESTED]  # the first are known, the others tested
-        for one, other in (halves, halves[::-1]):
+        for one, other in (pair, pair[::-1]):
             y = _targets(x.at(nodes, other))
             blocks = x.hops(one, rank, powers, steps, teleport, nodes)
             hops = dict(zip([*powers, PAGERANK], blocks, strict=False))
@@ -132,7 +137,7 @@ def held_out_scores(x: Columns, candidates: Sequence[Candidate], teleport: float
                 kept = [hops[power] for power in [*own_powers, *([PAGERANK] if own_steps else [])]]
                 z = side_by_side(kept, block_weights(own_powers, own_steps, OWN))
                 scores[number] += _r_squared(z, y, count)
-    return (scores / (2 * splits)).tolist()
+    return (scores / halves).tolist()
 
 
 def columns_of(x: Features, chosen: Tensor) -> Features:

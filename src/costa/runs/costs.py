@@ -32,7 +32,7 @@ from costa.graphs.propagation import columns_at_once, products
 from costa.graphs.sizes import Sizes
 from costa.memory import IMPORTS
 from costa.methods.reach import COMPARED
-from costa.nn.held_out import FEWER, MANY, RANK, SPLITS
+from costa.nn.held_out import compared
 
 ENTRY = 1 / 16
 """What an entry of X takes to be checked, in links that are laid out."""
@@ -88,8 +88,8 @@ def compared_columns(n: int, d: int) -> int:
     >>> compared_columns(10**5, 64), compared_columns(10**6, 128)
     (128, 64)
     """
-    rank, splits = (RANK, SPLITS) if n <= MANY else (FEWER, 1)
-    return 2 * splits * min(rank, d // 2)
+    rank, halves = compared(n)
+    return halves * min(rank, d // 2)
 
 
 def compared_products(*, on_disk: bool) -> int:

@@ -29,7 +29,7 @@ from costa.graphs.streaming import first_links
 from costa.methods.base import GradientMethod, Method
 from costa.methods.encoding import EncoderMethod
 from costa.nn import Adjacency, Preparation
-from costa.nn.held_out import FEWER, ITERATIONS, MANY, RANK, SPLITS
+from costa.nn.held_out import ITERATIONS, compared
 from costa.nn.hops import ROWS
 from costa.nn.reduction import right_singular_vectors
 from costa.nn.sparse import from_coo
@@ -176,7 +176,7 @@ def _choose(sizes: Sizes, workspace: int | None, x: Tensor, applying: float, eac
         each: Seconds of a product with Â for each column.
     """
     n, rows = sizes.nodes, x.shape[0]
-    rank, halves = (RANK, 2 * SPLITS) if n <= MANY else (FEWER, 2)
+    rank, halves = compared(n)
     half, reduced = x.to_dense()[:, : sizes.columns // 2], 0.0
     if half.shape[1] > rank:
         fitted = n if workspace is None else min(n, FITTED, max(1, FITTED_ENTRIES // sizes.columns))
