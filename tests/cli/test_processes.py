@@ -88,7 +88,7 @@ def test_several_processes_train_one_run(costa, tmp_path, option, monkeypatch):
 
 
 def test_a_limit_that_is_too_small_for_both_is_one_sentence(tmp_path):
-    result = run("-m", "costa", "train", "digits", "--memory", "1GiB", "--out", tmp_path / "run")
+    result = run("-m", "costa", "train", "digits", "--memory", "1GiB", "--out", tmp_path / "run", cache=tmp_path)
     assert result.returncode != 0
     assert "costa: this needs at least 1.3 GiB of memory for 2 processes, and --memory allows 1.0 GiB" in result.stderr
     assert result.stderr.count("costa: ") == 1

@@ -19,7 +19,7 @@ def test_alone_every_sum_is_its_own_term():
     assert ALONE.total(x) is x
     assert ALONE.common_total(x) is x
     assert list(ALONE.gather(iter([x]), 3, 2)) == [x]
-    assert ALONE.mean(x, [x, None]) == (x, [x, None])
+    assert ALONE.mean(x, [x, None], True) == (x, [x, None], True)
     assert ALONE.agree(0.1, True) == (0.1, True)
     assert ALONE.told(lambda: 7) == 7
     assert [ALONE.any(flag) for flag in (True, False)] == [True, False]

@@ -77,7 +77,7 @@ def losses_and_gradients(graph, ranks, dtype):
                 continue
             loss = method.loss(graph, rows)
             gradients = torch.autograd.grad(loss, list(method.parameters()), allow_unused=True)
-            mean, gradients = ranks.mean(loss.detach(), gradients)
+            mean, gradients, _ = ranks.mean(loss.detach(), gradients)
             state = {key: tensor.clone() for key, tensor in method.state_dict().items()}
             found[*case, batch] = loss.detach(), mean, gradients, state, method.generator.get_state()
     return found
@@ -129,7 +129,6 @@ def bytes_given(graph, ranks):
 
             dist.all_reduce = counted
             steps.run(1)
-            ranks.any(False)  # as the loop asks after each step
             dist.all_reduce = all_reduce
             rows = len(Batches(graph.num_nodes, steps.per_epoch, method.generator.initial_seed()).rows(0))
             found.append((bytes_of_step(method, rows), sum(sums)))

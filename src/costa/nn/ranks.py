@@ -105,15 +105,21 @@ class Ranks:
                     block.copy_(sent)
         return x
 
-    def mean(self, loss: Tensor, gradients: Sequence[Tensor | None]) -> tuple[Tensor, list[Tensor | None]]:
-        """The means of the loss and of the gradients, in one sum; a gradient is None on all ranks or on none."""
+    def mean(
+        self, loss: Tensor, gradients: Sequence[Tensor | None], flag: bool = False
+    ) -> tuple[Tensor, list[Tensor | None], bool]:
+        """The means of the loss and of the gradients, and whether the flag is set on any rank, in one sum.
+
+        A gradient is None on all ranks or on none.
+        """
         if self.size == 1:
-            return loss, list(gradients)
-        there = [loss, *(each for each in gradients if each is not None)]
+            return loss, list(gradients), flag
+        there = [loss, loss.new_tensor(float(flag)), *(each for each in gradients if each is not None)]
         flat = _summed(torch.cat([each.detach().flatten() for each in there])).div_(self.size)
         parts = flat.split([each.numel() for each in there])
-        means: Iterator[Tensor] = iter([part.view(each.shape) for part, each in zip(parts, there, strict=True)])
-        return next(means), [None if each is None else next(means) for each in gradients]
+        means = iter([part.view(each.shape) for part, each in zip(parts, there, strict=True)])
+        mean, flags = next(means), next(means)
+        return mean, [None if each is None else next(means) for each in gradients], bool(flags > 0)
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any rank."""

@@ -5,8 +5,7 @@ one process, the same on all ranks; of a batch's rows a rank encodes those that 
 sums over the ranks, whose mathematics is in :mod:`costa.nn.ranks`; with v views of d columns these are
 
     [P_r; 1ᵀ]·[H_r, 1]      (k + 1)·(v·d + 1) numbers in one sum, k·v·d without centring
-    the loss and gradients  1 + |θ| numbers in one sum
-    whether to stop         one number: a Ctrl-C may reach one rank only
+    the loss and gradients  2 + |θ| numbers in one sum; one says whether to stop, for a Ctrl-C may reach one rank only
     BatchNorm's moments     2·width + 1 numbers in float64, forward and backward, of each hop and view
 
 That does not depend on n. It is summed by torch.distributed: gloo on a CPU, NCCL on GPUs.
@@ -89,7 +88,7 @@ def bytes_of_step(method: Costa, rows: int) -> int:
     k, more = (draw if method.plain else draw.packed()).shape[0], int(method.sketch.center)
     norms = [module for module in encoder.modules() if isinstance(module, BatchNorm)]
     weights = sum(weight.numel() for weight in method.parameters())
-    numbers = (k + more) * (views * encoder.out_features + more) + 1 + weights + 1
+    numbers = (k + more) * (views * encoder.out_features + more) + 2 + weights
     return 4 * numbers + 8 * 2 * views * sum(2 * norm.num_features + 1 for norm in norms)
 
 

@@ -157,10 +157,7 @@ def train_together(
     def seconds() -> float:
         return start[0].seconds + time.perf_counter() - began
 
-    def stops() -> bool:
-        return ranks.any(should_stop())
-
-    outcomes = _run(steps, watches, train, start, folders, seconds, report, stops)
+    outcomes = _run(steps, watches, train, start, folders, seconds, report, should_stop)
     del steps  # before others are captured
     for index, (method, watch) in enumerate(zip(methods, watches, strict=True)):
         # A seed that went back is no longer at the same epoch as the others, and goes on alone.
@@ -171,7 +168,7 @@ def train_together(
             alone = make_steps([method], graph, train)
             watch.go_back(alone.optimizers[0])
             place, at = None if folders is None else [folders[index]], [Progress(watch.epochs, seconds())]
-            (outcomes[index],) = _run(alone, [watch], train, at, place, seconds, report, stops)
+            (outcomes[index],) = _run(alone, [watch], train, at, place, seconds, report, should_stop)
     for method in methods:
         method.settle(graph)
     return outcomes
@@ -189,6 +186,7 @@ def _run(
 ) -> list[Outcome]:
     """Train the seeds until the last epoch, except those that must go back and on from there, :data:`WENT_BACK`."""
     methods, back = steps.methods, dict[int, Watch]()
+    steps.should_stop = should_stop
     # the losses of the batches of an epoch that is not over, for each seed
     partial = [list(progress.losses) for progress in start]
     steps.done = start[0].epochs * steps.per_epoch + len(partial[0])
@@ -243,7 +241,7 @@ def _run(
             if report is not None and (whole or now - reported > REPORT_EVERY_SECONDS):
                 report(steps.done / steps.per_epoch, float(losses[-1].nanmean()))
                 reported = now
-            if steps.done < total and should_stop():
+            if steps.done < total and steps.told_to_stop:
                 interrupted = True
                 break
             if folders is not None and time.perf_counter() - saved > CHECKPOINT_EVERY_SECONDS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -45,11 +45,19 @@ class Steps:
         self._batches = _rows_of_steps(methods, graph, train, self.per_epoch)
         self.done = 0
         """Steps done; a resumed training sets it."""
+        self.should_stop: Callable[[], bool] = lambda: False
+        """Whether this process should stop; several ask in every step, and sum the answers with the gradients."""
+        self._stops = False
         self._lost: set[int] = set()
         self._losses = torch.zeros(len(methods), MOST_AT_ONCE, device=self.device)
         self._place = torch.zeros(1, dtype=torch.int64, device=self.device)
         for method in methods:
             method.train()
+
+    @property
+    def told_to_stop(self) -> bool:
+        """Whether training should stop; of several processes, whether one of them should have in the last step."""
+        return self.should_stop() if self.methods[0].ranks.size == 1 else self._stops
 
     def leave(self, seed: int) -> None:
         """Train one of several seeds no further; what captured steps go on computing for it does not count."""
@@ -96,7 +104,8 @@ class Steps:
         loss = self.loss(seed)
         # Not backward(): it accumulates into .grad on the stream where the parameters were first used.
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
-        loss, means = method.ranks.mean(loss.detach(), gradients)
+        several = method.ranks.size > 1
+        loss, means, self._stops = method.ranks.mean(loss.detach(), gradients, several and self.should_stop())
         self._losses[seed].index_copy_(0, self._place, loss.float().view(1))
         if self.device.type == "cpu" and not bool(loss.isfinite()):
             self._lost.add(seed)
