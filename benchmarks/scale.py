@@ -23,6 +23,7 @@ import torch
 from torch_geometric.data import Data
 
 from costa import training
+from costa.evaluate.baselines import baseline_scores
 from costa.evaluate.probe import linear_probe
 from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
 from costa.graphs import graph_sizes, load_graph
@@ -36,6 +37,7 @@ from costa.settings.presets import resolve
 
 STORE = Path("results/bench/scale-cpu.jsonl")
 CPU = torch.device("cpu")
+PROTOCOL, SPLITS = "random-10-10-80", 3
 
 
 def resident(pid: int) -> tuple[int, int]:
@@ -117,7 +119,10 @@ def measure(folder: Path, memory: str, out: Path, *, table: bool, probe: bool) -
     if probe:
         nodes = sampled_nodes(graph.y)
         labels = labels_of(graph, nodes)
-        line["accuracy"] = linear_probe(rows_at([load_embeddings(out)], nodes), labels.y, repeats=3).accuracy.mean
+        line["accuracy"] = linear_probe(rows_at([load_embeddings(out)], nodes), labels.y, repeats=SPLITS).accuracy.mean
+        # half of the machine's memory: the untrained GCN is one of them
+        scores = baseline_scores(load_graph(folder), PROTOCOL, SPLITS)
+        line["baselines"] = {name: score.accuracy for name, score in scores.items()}
     return line | {"commit": commit(), "versions": versions()}
 
 
@@ -146,7 +151,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--memory", default="1.5GiB")
     parser.add_argument("--no-table", action="store_true", help="do not write Parquet")
-    parser.add_argument("--probe", action="store_true", help="also evaluate a sample of the vectors")
+    parser.add_argument("--probe", action="store_true", help="also evaluate a sample of the vectors, and of the baselines")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder.parent) as place:
         os.environ["XDG_CACHE_HOME"] = place

@@ -83,9 +83,9 @@ def baseline_scores(
 
 
 def _fits(graph: Data) -> bool:
-    """Whether the untrained GCN, which needs four arrays of its width beside the edges, is a baseline here too."""
+    """Whether the untrained GCN, which needs two arrays of its width beside the edges, is a baseline here too."""
     width: int = get_method("untrained").Settings().encoder.width
-    needed = 4 * 4 * width * graph.num_nodes + LAID_OUT * graph.num_edges
+    needed = 2 * 4 * width * graph.num_nodes + LAID_OUT * graph.num_edges
     return not isinstance(graph, StoredGraph) or needed <= graph.memory
 
 
