@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--memory", default="1.5GiB")
     parser.add_argument("--no-table", action="store_true", help="do not write Parquet")
-    parser.add_argument("--probe", action="store_true", help="also evaluate a sample of the vectors, and of the baselines")
+    parser.add_argument("--probe", action="store_true", help="evaluate a sample of the vectors, and the baselines")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder.parent) as place:
         os.environ["XDG_CACHE_HOME"] = place
