@@ -1,7 +1,7 @@
 """The tables of ``docs/scaling.md``: what was measured by ``benchmarks/scale.py``, and what follows for larger graphs.
 
-What float16 costs is from ``benchmarks/half.py``, and what all processes take together under a limit from
-``benchmarks/limits.py``.
+What float16 costs is from ``benchmarks/half.py``, what all processes take together under a limit from
+``benchmarks/limits.py``, and what a step takes in two processes from ``benchmarks/processes.py``.
 
 A stage takes t = c·W seconds for W units of work, which are counted, not measured (:mod:`costa.runs.costs`); c is that
 of the largest graph that was measured. The slope of a stage, log t against log n at the same columns, memory
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from costa.evaluate.baselines import BASELINES
 from costa.memory import size
 from costa.runs.costs import WORK, Shape
 from costa.wording import duration
@@ -51,6 +52,7 @@ LEAST = 10**5
 def write(results: Path, out: Path) -> list[Path]:
     """Fill the tables of ``scaling.md``, next to the folder of figures."""
     tables = {"scale": scale, "slopes": slopes, "larger": larger, "half": half, "limits": limits}
+    tables |= {"accuracy": accuracy, "processes": processes}
     return [write_page(out.parent / "scaling.md", tables, results)]
 
 
@@ -72,6 +74,33 @@ def scale(results: Path) -> str:
         rows.append([*shape, *seconds, f"{sum(line['stages'].values()):.0f}", _estimated(line), *sizes])
     header = ["nodes", "edges", "columns", "--memory", *(f"{stage}, s" for stage in WORK), "in all"]
     return markdown([*header, "estimated / measured", "anonymous", "resident"], rows) if rows else NOT_MEASURED
+
+
+def accuracy(results: Path) -> str:
+    """A row for each measurement that was evaluated: the baselines and the vectors, in percent."""
+    lines = [line for line in measured(results) if "baselines" in line]
+    if not lines:
+        return NOT_MEASURED
+    names = list(lines[0]["baselines"])
+    rows = [
+        [f"{line['nodes']:,}", str(line["columns"])]
+        + [f"{100 * score:.1f}" for score in (*(line["baselines"][name] for name in names), line["accuracy"])]
+        for line in lines
+    ]
+    return markdown(["nodes", "columns", *(BASELINES[name] for name in names), "COSTA, the default"], rows)
+
+
+def processes(results: Path) -> str:
+    """A row for each case: seconds of one process and of two, their ratio, and bytes by count and on the wire."""
+    lines = {line["case"]: line for line in _lines(results, "processes-cpu")}
+    rows = []
+    for line in lines.values():
+        one, two = (line["seconds"][kind] for kind in ("1 × 2", "2 × 1"))
+        seconds = [f"{each:.0f} s" if each > 1 else f"{1000 * each:.1f} ms" for each in (one, two)]
+        sent = [f"{line[key]:,}" if key in line else "–" for key in ("bytes", "wire")]
+        rows.append([line["case"], *seconds, f"{two / one:.2f}", *sent])
+    header = ["", "one process, two threads", "two processes, one thread each", "ratio"]
+    return markdown([*header, "bytes a step, counted", "on the wire"], rows) if rows else NOT_MEASURED
 
 
 def slopes(results: Path) -> str:

@@ -28,6 +28,7 @@ def store(tmp_path):
 def test_without_measurements_the_tables_say_so(tmp_path):
     assert scale_page.scale(tmp_path) == scale_page.slopes(tmp_path) == scale_page.larger(tmp_path) == NOT_MEASURED
     assert scale_page.half(tmp_path) == scale_page.limits(tmp_path) == NOT_MEASURED
+    assert scale_page.accuracy(tmp_path) == scale_page.processes(tmp_path) == NOT_MEASURED
 
 
 def test_the_last_measurement_of_a_graph_is_shown(store):
@@ -124,4 +125,26 @@ def test_what_a_limit_is_worth_is_the_last_measurement_or_that_it_was_refused(tm
         "| 1,000 | 9,000 | 64 | one process | 1.0 GiB | 512.0 MiB | 50% |",
         "| 1,000 | 9,000 | 64 | two seeds | 1.0 GiB | refused | – |",
         "| 1,000 | 9,000 | 64 | two seeds | 2.0 GiB | 1.0 GiB | 50% |",
+    ]
+
+
+def test_accuracy_stands_beside_the_baselines(store):
+    results, add = store
+    add(10**5)
+    add(10**6, accuracy=0.86, baselines={"raw": 0.25, "hops": 0.8})
+    header, _, *rows = scale_page.accuracy(results).splitlines()
+    assert header == "| nodes | columns | raw features | hops of the features | COSTA, the default |"
+    assert rows == ["| 1,000,000 | 64 | 25.0 | 80.0 | 86.0 |"]
+
+
+def test_two_processes_are_compared_with_one_case_by_case(tmp_path):
+    (tmp_path / "bench").mkdir()
+    with (tmp_path / "bench" / "processes-cpu.jsonl").open("a") as file:
+        for two in (9.0, 0.011):
+            line = {"case": "a step", "seconds": {"1 × 2": 0.01, "2 × 1": two}, "bytes": 1000, "wire": 1010}
+            file.write(json.dumps(line) + "\n")
+        file.write(json.dumps({"case": "a job", "seconds": {"1 × 2": 50, "2 × 1": 60}}) + "\n")
+    assert scale_page.processes(tmp_path).splitlines()[2:] == [
+        "| a step | 10.0 ms | 11.0 ms | 1.10 | 1,000 | 1,010 |",
+        "| a job | 50 s | 60 s | 1.20 | – | – |",
     ]
