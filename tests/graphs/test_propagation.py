@@ -83,11 +83,11 @@ def test_after_a_kill_the_other_columns_follow(powers, steps, killed, again, mon
     products = []
 
     class Counting(DiskAdjacency):
-        def multiply(self, g, out):
+        def multiply(self, g, *others):
             products.append(g.shape[1])
             if len(products) == killed:
                 raise KeyboardInterrupt
-            return super().multiply(g, out)
+            return super().multiply(g, *others)
 
     monkeypatch.setattr(propagation, "DiskAdjacency", Counting)
     with pytest.raises(KeyboardInterrupt):
@@ -109,11 +109,11 @@ def test_after_a_kill_other_memory_and_other_hops_give_the_same_bits(kind, weigh
         products = []
 
         class Counting(DiskAdjacency):
-            def multiply(self, g, out):
+            def multiply(self, g, *others):
                 products.append(g.shape[1])
                 if len(products) == killed:
                     raise KeyboardInterrupt
-                return super().multiply(g, out)
+                return super().multiply(g, *others)
 
         monkeypatch.setattr(propagation, "columns_at_once", lambda *_: at_once)
         monkeypatch.setattr(propagation, "DiskAdjacency", Counting)
@@ -206,9 +206,9 @@ def test_the_graph_names_the_stages_of_reading_and_what_is_done(edges, features,
     rows = "".join(f"{ends[0]},{ends[1]}\n" for ends in zip(source, target, strict=True))
     (tmp_path / "edges.csv").write_text(f"source,target\n{rows}")
     if edges == "parquet":
-        pyarrow = pytest.importorskip("pyarrow")
+        pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
         (tmp_path / "edges.csv").unlink()
-        pyarrow.parquet.write_table(pyarrow.table({"source": source, "target": target}), tmp_path / "edges.parquet")
+        parquet.write_table(pyarrow.table({"source": source, "target": target}), tmp_path / "edges.parquet")
     x = np.eye(30, dtype=np.float32)[:, :20]
     if features == "npy":
         np.save(tmp_path / "features.npy", x)

@@ -4,17 +4,17 @@
 
 Columns of X do not mix, so they are propagated a few at a time: so many that three arrays of n rows fit into memory,
 and at most 32. A row of so many is whole lines of the processor's cache, and no more of them are wanted at once. Of Â
-only the neighbours of some rows are read at a time; D̂^-½ scales the rows of H before and after, so that its values are
-never written out. One chain of products gives the powers and, as a sum over them, PageRank:
+only the neighbours of some rows are read at a time, and its values are never written out. One chain of products gives
+the powers and, as a sum over them, PageRank:
 
-    G = D̂^-½ H,    Â H = D̂^-½ (A G + G)
-    B_R = α Σ_{k<K} (1 − α)ᵏ Âᵏ X + (1 − α)ᴷ Âᴷ X
+    G_0 = D̂^-½ X,    G_p = D̂⁻¹ (A G_{p−1} + G_{p−1}),    Âᵖ X = D̂^½ G_p
+    B_R = D̂^½ (α Σ_{k<K} (1 − α)ᵏ G_k + (1 − α)ᴷ G_K)
 
 The hops are written beside the graph (:mod:`costa.graphs.hop_files`), under a name made from how X was prepared, and
 are used again. Columns that are done are noted, so that after a kill the others follow.
 
 Of several processes each prepares, multiplies and writes the rows that it holds. A row of Â H is the same sum whoever
-takes it, but of rows that others hold: before each product, all ranks get all rows of D̂^-½ H. Of the three arrays only
+takes it, but of rows that others hold: before each product, all ranks get all rows of G. Of the three arrays only
 that one then has n rows, and the other two have n/N. The memory is for all processes of a machine, and each takes its
 share.
 """
@@ -60,7 +60,7 @@ REDUCED = 256
 
 
 class DiskAdjacency:
-    """Â of a graph on disk, times arrays of n rows; or of those that a rank holds.
+    """D̂⁻¹ (A + I) of a graph on disk, times arrays of n rows; or of those that a rank holds.
 
     >>> from costa.graphs import load_graph
     >>> graph = load_graph("digits", memory="1GiB")
@@ -80,8 +80,8 @@ class DiskAdjacency:
         self.scale = (degree + 1).rsqrt_()[:, None]
         """The rows of D̂^-½ that are held, as a column."""
 
-    def multiply(self, g: Tensor, out: Tensor) -> Tensor:
-        """The rows of Â H that this rank holds, written to ``out``, for G = D̂^-½ H.
+    def multiply(self, g: Tensor, out: Tensor, total: Tensor | None = None, share: float = 1.0) -> Tensor:
+        """The rows of the next G that this rank holds, written to ``out``; a share of them is added to ``total``.
 
         ``g`` has room for all rows, of which this rank has written those that it holds.
         """
@@ -89,13 +89,16 @@ class DiskAdjacency:
         first = self.held.start
         for start, stop in self._parts:
             col, ends, weight = self._edges(start, stop)
-            place = out[start - first : stop - first]
+            rows = slice(start - first, stop - first)
+            place = out[rows]
             if len(col):
                 sums = F.embedding_bag(col, g, ends, mode="sum", per_sample_weights=weight, include_last_offset=True)
                 torch.add(sums, g[start:stop], out=place)
             else:
                 place.copy_(g[start:stop])
-            place *= self.scale[start - first : stop - first]
+            place *= self.scale[rows].square()
+            if total is not None:
+                total[rows].add_(place, alpha=share)
         return out
 
     def _edges(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -159,21 +162,25 @@ def propagate_columns(
         )
         own = g[held.start : held.stop]
         write_x(start, stop, x)
-        torch.mul(x, adjacency.scale, out=own)
+        own.copy_(x.mul_(adjacency.scale))
         pagerank = x.mul_(teleport)
         for power in range(1, last + 1):
-            adjacency.multiply(g, out=hop)
+            walks = (1 - teleport) ** power  # the share of PageRank's walks that get so far
+            total = pagerank if power <= steps else None
+            adjacency.multiply(g, hop, total, walks if power == steps else teleport * walks)
             if done is not None:
                 done((start * last + (stop - start) * power) / (width * last))
-            if power <= steps:
-                walks = (1 - teleport) ** power  # the share of PageRank's walks that get so far
-                pagerank.add_(hop, alpha=walks if power == steps else teleport * walks)
             if power in powers:
-                yield power, start, hop
-            if power < last:
-                torch.mul(hop, adjacency.scale, out=own)
+                yield power, start, torch.div(hop, adjacency.scale, out=own)
+            if power == last:
+                break
+            if len(held) == adjacency.n:
+                g, hop = hop, g
+                own = g
+            else:
+                own.copy_(hop)
         if steps:
-            yield PAGERANK, start, pagerank
+            yield PAGERANK, start, pagerank.div_(adjacency.scale)
 
 
 def products(powers: Sequence[int], steps: int) -> int:
