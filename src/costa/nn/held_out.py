@@ -94,12 +94,12 @@ class InMemory:
         return [block[nodes] for block in propagate(part, self._adjacency, powers, steps, teleport)]
 
 
-@torch.no_grad()
 def compared(n: int) -> tuple[int, int]:
     """The most columns that a half of a graph of n nodes is reduced to, and how many halves there are."""
     return (RANK, 2 * SPLITS) if n <= MANY else (FEWER, 2)
 
 
+@torch.no_grad()
 def held_out_scores(x: Columns, candidates: Sequence[Candidate], teleport: float = 0.1) -> list[float]:
     """R² of each candidate; zeros if X has a single column or fewer than four nodes.
 
