@@ -5,14 +5,13 @@ The first is from ``benchmarks/parts.py``. In the second, whether a method takes
 
 from __future__ import annotations
 
-import json
 import statistics
 from pathlib import Path
 
 from costa.memory import size
 from costa.methods import METHODS, get_method
 from costa.settings.groups import Train
-from reproduction.tables import NOT_MEASURED, markdown, write_page
+from reproduction.tables import NOT_MEASURED, bench_lines, markdown, write_page
 
 SKETCH = (
     "P has rows for a share of the group's nodes, so a row of the sketch is contrasted with fewer others, and H is"
@@ -64,9 +63,7 @@ def on_parts(results: Path) -> str:
 
 def measured(results: Path) -> str:
     """A row for the last line of each run, after what a step on the whole graph would be."""
-    path = results / "bench" / "parts-cpu.jsonl"
-    stored = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    lines = list({line["run"]: line for line in map(json.loads, stored)}.values())
+    lines = list({line["run"]: line for line in bench_lines(results, "parts-cpu")}.values())
     rows, said = [], ""
     for line in lines:
         accuracies = [100 * accuracy for accuracy in line["accuracy"]]

@@ -10,7 +10,6 @@ and edges for each node, says whether that can be relied on: it is 1 if c is the
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from costa.evaluate.baselines import BASELINES
 from costa.memory import size
 from costa.runs.costs import WORK, Shape
 from costa.wording import duration
-from reproduction.tables import NOT_MEASURED, markdown, write_page
+from reproduction.tables import NOT_MEASURED, bench_lines, markdown, write_page
 
 Line = Mapping[str, Any]
 
@@ -58,7 +57,7 @@ def write(results: Path, out: Path) -> list[Path]:
 
 def measured(results: Path) -> list[Line]:
     """The last measurement of each graph and limit of memory, the smallest graph first."""
-    lines = _lines(results, "scale-cpu")
+    lines = bench_lines(results, "scale-cpu")
     latest = {(line["nodes"], line["edges"], line["columns"], line["memory"]): line for line in lines}
     return [latest[key] for key in sorted(latest)]
 
@@ -92,7 +91,7 @@ def accuracy(results: Path) -> str:
 
 def processes(results: Path) -> str:
     """A row for each case: seconds of one process and of two, their ratio, and bytes by count and on the wire."""
-    lines = {line["case"]: line for line in _lines(results, "processes-cpu")}
+    lines = {line["case"]: line for line in bench_lines(results, "processes-cpu")}
     rows = []
     for line in lines.values():
         one, two = (line["seconds"][kind] for kind in ("1 × 2", "2 × 1"))
@@ -159,7 +158,7 @@ def _received(stage: str, shape: Shape, machines: int) -> float:
 
 def limits(results: Path) -> str:
     """A row for each limit and kind of run: the peak of anonymous memory of all processes together."""
-    lines = {(*_graph(line), line["memory"], line["kind"]): line for line in _lines(results, "limits-cpu")}
+    lines = {(*_graph(line), line["memory"], line["kind"]): line for line in bench_lines(results, "limits-cpu")}
     rows = []
     for line in sorted(lines.values(), key=lambda line: (*_graph(line), line["memory"], line["kind"])):
         graph = [f"{line['nodes']:,}", f"{line['edges']:,}", str(line["columns"])]
@@ -176,7 +175,7 @@ def _graph(line: Line) -> tuple[int, int, int]:
 
 def half(results: Path) -> str:
     """What float16 costs in all, in a sentence, and a row for each graph; accuracies in points, over the seeds."""
-    lines = list({(line["graph"], line["views"]): line for line in _lines(results, "half-cpu")}.values())
+    lines = list({(line["graph"], line["views"]): line for line in bench_lines(results, "half-cpu")}.values())
     if not lines:
         return NOT_MEASURED
     rows, every = [], dict[str, list[float]]()
@@ -204,11 +203,6 @@ def _mean(changes: Sequence[float]) -> str:
     error = statistics.stdev(changes) / math.sqrt(len(changes))
     mean = round(statistics.fmean(changes), 2) + 0.0  # no −0.00
     return f"{mean:+.2f} ± {error:.2f}".replace("-", "−")
-
-
-def _lines(results: Path, name: str) -> list[Line]:
-    path = results / "bench" / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def _one_shape(lines: Sequence[Line]) -> list[Line]:

@@ -76,6 +76,12 @@ def read_bench(results: Path, suite: str, device: str = "nvidia-h200") -> dict[s
         ) from None
 
 
+def bench_lines(results: Path, name: str) -> list[dict[str, Any]]:
+    """The measurements in a file that each one adds a line to; none if there is no file."""
+    path = results / "bench" / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
 def speed(results: Path) -> str:
     """Time and memory of the fast path against the plain twins; each line compares contestants of one run."""
     runtime, physics, cora = (_by_graph(results, suite) for suite in ("runtime", "physics", "cora"))

@@ -34,6 +34,21 @@ def blocks(hops):
     return [hop.block[:] for hop in hops]
 
 
+def count_products(monkeypatch, killed=None):
+    """A list that gets the columns of each product from now on; one of the products is killed."""
+    products = []
+
+    class Counting(DiskAdjacency):
+        def multiply(self, g, *others):
+            products.append(g.shape[1])
+            if len(products) == killed:
+                raise KeyboardInterrupt
+            return super().multiply(g, *others)
+
+    monkeypatch.setattr(propagation, "DiskAdjacency", Counting)
+    return products
+
+
 @pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"sparse": True}, {"isolated": True}])
 @pytest.mark.parametrize(("scaling", "rank"), [("none", 0), ("standard", 0), ("rows", 5)])
 @pytest.mark.parametrize("at_once", [1, 5, 100])
@@ -80,16 +95,7 @@ def test_hops_of_both_types_lie_side_by_side(monkeypatch):
 def test_after_a_kill_the_other_columns_follow(powers, steps, killed, again, monkeypatch):
     monkeypatch.setattr(propagation, "columns_at_once", lambda *_: 5)
     graph, preparation = keep_on_disk(made(), MEMORY), prepared(made())
-    products = []
-
-    class Counting(DiskAdjacency):
-        def multiply(self, g, *others):
-            products.append(g.shape[1])
-            if len(products) == killed:
-                raise KeyboardInterrupt
-            return super().multiply(g, *others)
-
-    monkeypatch.setattr(propagation, "DiskAdjacency", Counting)
+    products = count_products(monkeypatch, killed)
     with pytest.raises(KeyboardInterrupt):
         stored_hops(graph, preparation, powers, steps, 0.1)
     hops = stored_hops(graph, preparation, powers, steps, 0.1)
@@ -106,17 +112,8 @@ def test_after_a_kill_other_memory_and_other_hops_give_the_same_bits(kind, weigh
 
     def tried(powers, steps, at_once, killed=None):
         """The hops, so many columns at a time, and the columns of each product; killed in one of these."""
-        products = []
-
-        class Counting(DiskAdjacency):
-            def multiply(self, g, *others):
-                products.append(g.shape[1])
-                if len(products) == killed:
-                    raise KeyboardInterrupt
-                return super().multiply(g, *others)
-
+        products = count_products(monkeypatch, killed)
         monkeypatch.setattr(propagation, "columns_at_once", lambda *_: at_once)
-        monkeypatch.setattr(propagation, "DiskAdjacency", Counting)
         if killed is None:
             return blocks(stored_hops(graph, preparation, powers, steps, 0.1, kind)), products
         with pytest.raises(KeyboardInterrupt):

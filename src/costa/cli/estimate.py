@@ -71,7 +71,7 @@ def estimate(
         sentence = lacking(found, room)
     if sentence is None:
         print_stages(found)
-    say(f"memory  {size(found.memory)}{_together(found)}, of {size(room.memory)} that are available")
+    say(f"memory  {size(found.memory)}{found.together}, of {size(room.memory)} that are available")
     if found.cache:
         say(f"disk    {size(found.cache)} in {room.cache}, where {size(room.cache_free)} are free")
     say(f"disk    {size(found.vectors)} in {room.out} for the vectors, where {size(room.out_free)} are free")
@@ -87,14 +87,10 @@ def sentence_of(found: Estimate, *, resumed: bool = False, evaluated: bool = Fal
     >>> print(sentence_of(Estimate({"train": 40.0, "embed": 12.0}, True, 3 * 2**29, 2**30, 2**31), evaluated=True))
     About 52 s, 1.5 GiB of memory and 3.0 GiB of disk, then the evaluation.
     """
-    amounts = f"{size(found.memory)} of memory{_together(found)} and {size(found.cache + found.vectors)} of disk"
+    amounts = f"{size(found.memory)} of memory{found.together} and {size(found.cache + found.vectors)} of disk"
     time = (f"about {duration(found.total)}" if found.measured else "a few seconds") + ", " if found.seconds else ""
     sentence = f"{'at most ' * resumed}{time}{amounts}{', then the evaluation' * evaluated}."
     return sentence[0].upper() + sentence[1:]
-
-
-def _together(found: Estimate) -> str:
-    return f" for {found.processes} processes" if found.processes > 1 else ""
 
 
 def print_stages(found: Estimate) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from costa.graphs.stages import Done
+from costa.graphs.stages import Done, unheard
 from costa.graphs.storage import Growing
 
 CHUNK = 2**22
@@ -78,7 +78,7 @@ class Links:
         self._weights.unlink(missing_ok=True)
 
 
-def lay_out(links: Links, n: int, folder: Path, done: Done = lambda share: None) -> int:
+def lay_out(links: Links, n: int, folder: Path, done: Done = unheard) -> int:
     """Write ``crow.npy``, ``col.npy`` and perhaps ``weight.npy``; return the number of directed edges."""
     raw = _begins(links, n)
     ends, weights = _fill_rows(links, raw, folder, done)

@@ -32,7 +32,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from costa.graphs.hop_files import HopFiles, StoredHop, create_hop, write_columns
-from costa.graphs.stages import Done, begin
+from costa.graphs.stages import Done, begin, unheard
 from costa.graphs.storage import Growing, StoredGraph, mapped
 from costa.memory import share
 from costa.nn import FeatureScaling, Preparation
@@ -134,14 +134,14 @@ def propagate_columns(
     steps: int,
     teleport: float,
     at_once: int,
-    done: Done | None = None,
+    done: Done = unheard,
 ) -> Iterator[tuple[int, int, Tensor]]:
     """Some columns of a hop at a time: its power (:data:`PAGERANK`), the first column, and the rows of them.
 
     The rows are valid until the next ones are asked for.
 
     Args:
-        adjacency: Â.
+        adjacency: D̂⁻¹ (A + I).
         width: The columns of X.
         write_x: Writes the columns of X from one number to another: n rows, or those that a rank holds.
         powers: The powers of Â, above 0.
@@ -168,13 +168,12 @@ def propagate_columns(
             walks = (1 - teleport) ** power  # the share of PageRank's walks that get so far
             total = pagerank if power <= steps else None
             adjacency.multiply(g, hop, total, walks if power == steps else teleport * walks)
-            if done is not None:
-                done((start * last + (stop - start) * power) / (width * last))
+            done((start * last + (stop - start) * power) / (width * last))
             if power in powers:
                 yield power, start, torch.div(hop, adjacency.scale, out=own)
             if power == last:
                 break
-            if len(held) == adjacency.n:
+            if len(held) == adjacency.n:  # the arrays are alike, and nothing has to be copied
                 g, hop = hop, g
                 own = g
             else:
@@ -299,7 +298,7 @@ def _write_hops(graph: StoredGraph, width: int, files: HopFiles, missing: Sequen
 
     left, powers = width - done, sorted(key for key in missing if key != PAGERANK)
     steps = files.steps if PAGERANK in missing else 0
-    adjacency, report = DiskAdjacency(graph, ranks), None
+    adjacency, report = DiskAdjacency(graph, ranks), unheard
     if left:
         report = begin(graph.report, f"Propagating {counted(left, 'column')}, {min(at_once, left)} at a time …")
     for key, start, hop in propagate_columns(adjacency, left, write_x, powers, steps, files.teleport, at_once, report):

@@ -21,6 +21,10 @@ def silent(stage: str, share: float = 0.0, /) -> None:
     """Report nothing."""
 
 
+def unheard(share: float, /) -> None:
+    """Report no share."""
+
+
 def begin(report: Report, stage: str) -> Done:
     """Report that a stage begins; what is returned reports its share."""
     report(stage)

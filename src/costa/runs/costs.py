@@ -16,9 +16,10 @@ each of m. A graph on disk needs instead what its limit leaves, or three arrays 
 
     max(3·4·n·(columns at a time), 48·n + 2⁸·2²⁰)
 
-beside 512 MiB of imports. Its disk has 8 bytes for each of m (12 with weights, and 16 more while they are laid out),
-16 for each node, X if it had to be copied, prepared X and the hops with 4·n·d each; and 4·n·(columns of a vector) for
-the vectors, twice if they are also written as a table.
+beside 512 MiB of imports; several processes of a machine have imports each, and share the rest. Its disk has 8 bytes
+for each of m (12 with weights, and 16 more while they are laid out), 16 for each node, X if it had to be copied,
+prepared X and the hops with 4·n·d each; and 4·n·(columns of a vector) for the vectors, twice if they are also written
+as a table.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from costa.evaluate.baselines import LAID_OUT
 from costa.graphs.hop_files import HALF
 from costa.graphs.propagation import columns_at_once, products
 from costa.graphs.sizes import Sizes
-from costa.memory import IMPORTS
+from costa.memory import IMPORTS, share
 from costa.methods.reach import COMPARED
 from costa.nn.held_out import compared
+from costa.nn.ranks import ALONE, Ranks
 
 ENTRY = 1 / 16
 """What an entry of X takes to be checked, in links that are laid out."""
@@ -138,17 +140,19 @@ def work_of_layers(shape: Shape, widths: Sequence[int], views: int) -> float:
     return shape.epochs * views * ((2 * shape.edges + n) * sum(widths) + n * min(n, CONTRASTED))
 
 
-def memory_on_disk(sizes: Sizes, columns: int, workspace: int) -> int:
+def memory_on_disk(sizes: Sizes, columns: int, workspace: int, ranks: Ranks = ALONE) -> int:
     """Anonymous memory of a run with hops whose graph is on disk, in bytes; mapped files are not counted.
 
     Args:
         sizes: Those of the graph.
         columns: d, those of a hop.
         workspace: The bytes that arrays may take.
+        ranks: The processes; those of this machine propagate in shares, and the first one reads while others wait.
     """
-    n = sizes.nodes
-    at_once = min(columns, columns_at_once(n, workspace))
-    return IMPORTS + max(3 * 4 * n * at_once, 48 * n + CHUNK)
+    n, sharing = sizes.nodes, ranks.sharing
+    at_once = min(columns, columns_at_once(n, share(workspace, sharing), ranks))
+    rows = n + 2 * len(ranks.range(n))
+    return sharing * IMPORTS + max(sharing * 4 * rows * at_once, 48 * n + CHUNK)
 
 
 def memory_of_hops(sizes: Sizes, columns: int, hops: int, width: int) -> int:

@@ -24,9 +24,8 @@ from costa import training
 from costa.errors import InputError
 from costa.evaluate.baselines import BASELINES
 from costa.graphs.hop_files import HopFiles
-from costa.graphs.propagation import columns_at_once
 from costa.graphs.sizes import Sizes
-from costa.memory import IMPORTS, share, size, whole, workspace
+from costa.memory import IMPORTS, size, whole, workspace
 from costa.methods import get_method
 from costa.methods.base import GradientMethod, Method
 from costa.methods.encoding import EncoderMethod
@@ -77,6 +76,11 @@ class Estimate:
         """Seconds of all stages."""
         return sum(self.seconds.values())
 
+    @property
+    def together(self) -> str:
+        """For how many processes memory is, in words; nothing for one."""
+        return f" for {self.processes} processes" if self.processes > 1 else ""
+
 
 @dataclass(frozen=True)
 class Room:
@@ -119,11 +123,10 @@ def _there(path: Path) -> Path:
 def lacking(needed: Estimate, room: Room) -> str | None:
     """The sentence about what a run lacks and what would fit; None if it fits."""
     if needed.limit is not None and needed.least > needed.limit:
-        together = f" for {needed.processes} processes" if needed.processes > 1 else ""
         enough = -(-needed.least // HALF_GIB) * HALF_GIB
         return (
-            f"this needs at least {size(needed.least)} of memory{together}, and --memory allows {size(needed.limit)};"
-            f" give --memory {_as_option(enough)}."
+            f"this needs at least {size(needed.least)} of memory{needed.together}, and --memory allows"
+            f" {size(needed.limit)}; give --memory {_as_option(enough)}."
         )
     if needed.memory > SPARE * room.memory:
         return (
@@ -302,19 +305,9 @@ class _Plan:
         sizes, shape = self.sizes, self.shape
         if self.by_rows or self.train is None:
             if sizes.on_disk and self.method.name != "untrained":
-                return self._memory_on_disk()
+                return costs.memory_on_disk(sizes, shape.columns, self.room, self.ranks)
             return self.ranks.sharing * costs.memory_of_hops(sizes, shape.columns, shape.hops, self.width)
         return costs.memory_of_layers(sizes, self.widths, self.method.views, sizes.nodes // groups)
-
-    def _memory_on_disk(self) -> int:
-        """Several processes have imports each; they propagate in shares, and the first one reads while others wait."""
-        sizes, columns, sharing = self.sizes, self.shape.columns, self.ranks.sharing
-        if sharing == 1:
-            return costs.memory_on_disk(sizes, columns, self.room)
-        at_once = min(columns, columns_at_once(sizes.nodes, share(self.room, sharing), self.ranks))
-        rows = sizes.nodes + 2 * len(self.ranks.range(sizes.nodes))
-        reading = costs.memory_on_disk(sizes, 0, 0) - IMPORTS
-        return sharing * IMPORTS + max(sharing * 4 * rows * at_once, reading)
 
 
 def _seconds(

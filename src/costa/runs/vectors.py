@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from costa.errors import InputError
-from costa.graphs.stages import Done
+from costa.graphs.stages import Done, unheard
 from costa.graphs.storage import Growing, drop_pages, mapped, open_array
 from costa.runs.files import EMBEDDINGS
 from costa.writing import replacing
@@ -52,7 +52,7 @@ class Written:
     some: torch.Tensor
 
 
-def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int, done: Done = lambda share: None) -> Written:
+def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int, done: Done = unheard) -> Written:
     """Write n vectors as ``.npy`` as they come, some rows at a time; keep at most SEEN of them."""
     parts, finite = iter(parts), True
     first, step = next(parts), -(-n // SEEN)
@@ -69,7 +69,7 @@ def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int, done: Done = l
     return Written(finite, some)
 
 
-def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None, done: Done = lambda share: None) -> None:
+def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None, done: Done = unheard) -> None:
     """Write vectors as ``.npy``, or as ``.csv`` or ``.parquet`` with a column of ids (row numbers without ids)."""
     check_vector_path(path)
     if path.suffix == ".npy":
