@@ -45,7 +45,7 @@ from costa.writing import replacing
 
 EDGES = 2**22
 """Edges that are multiplied at a time."""
-ENTRIES = 2**24
+ENTRIES = 2**22
 """Entries of X that are prepared at a time."""
 LINE = 16
 """Columns that are a line of the processor's cache."""
