@@ -79,8 +79,8 @@ class Cells:
         if not np.isfinite(narrow).all():
             wrong = int(np.flatnonzero(~np.isfinite(narrow))[0])
             raise Problem(
-                f"{not_finite(values[wrong])} in row {self.row(wrong)} of the column {self.name!r}; replace it, or empty"
-                " the cell if it is unknown"
+                f"{not_finite(values[wrong])} in row {self.row(wrong)} of the column {self.name!r}; replace it, or"
+                " empty the cell if it is unknown"
             )
         return narrow
 
