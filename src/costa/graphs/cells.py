@@ -72,7 +72,7 @@ class Cells:
             values = np.asarray(self.distinct, dtype=np.float64)
         except ValueError:
             wrong = next(i for i, text in enumerate(self.distinct) if not is_plain_number(text))
-            raise self.problem(wrong, "is not a number; correct it, or empty the cell") from None
+            raise self.problem(wrong, "is not a number; correct it, empty the cell") from None
         # A value beyond float32 becomes infinite here and is reported below.
         with np.errstate(over="ignore"):
             narrow = values.astype(np.float32)

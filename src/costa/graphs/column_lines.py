@@ -8,6 +8,7 @@ import numpy as np
 
 from costa.graphs.cells import Cells, option
 from costa.graphs.dates import read_dates
+from costa.graphs.kinds import listed
 from costa.graphs.preparing import Category, Date, Flag, Hashed, Nothing, Number, Preparation, Text
 from costa.wording import counted
 
@@ -45,9 +46,8 @@ def _described(cells: Cells, how: Preparation) -> tuple[str, str, str]:
         case Number():
             return "a number", "", _number_hint(cells) or leave_out
         case Category():
-            shown = ", ".join(map(repr, how.values[:SHOWN])) + ", …" * (len(how.values) > SHOWN)
-            rare = ", and one for the rare ones" if how.others else ""
-            return "a category", f"; a column for each of {shown}{rare}", leave_out
+            shown = ", ".join(how.values[:SHOWN]) + ", …" * (len(how.values) > SHOWN)
+            return "a category", f"; a column each ({shown})" + ", one for the rare together" * how.others, leave_out
         case Hashed():
             return (
                 "a category",
@@ -56,9 +56,9 @@ def _described(cells: Cells, how: Preparation) -> tuple[str, str, str]:
             )
         case Date():
             order = f", read with the {how.first} first" if how.first else ""
-            season = " and the season" * how.season + " and the weekday" * how.weekday
             start = np.datetime64(how.start, "us").astype("datetime64[D]")
-            return f"a date{order}", f"; the days since {start}{season}", f"{as_category} {leave_out}"
+            parts = [f"days since {start}", *["season"] * how.season, *["weekday"] * how.weekday]
+            return f"a date{order}", f"; it becomes {listed(parts)}", f"{as_category} {leave_out}"
         case Text():
             words = counted(len(how.terms), "word")
             return (
@@ -91,12 +91,12 @@ def _number_hint(cells: Cells) -> str:
 def _missing(cells: Cells, how: Preparation) -> str:
     rows = int(cells.missing.sum())
     words = f" (empty or {', '.join(map(repr, cells.missing_words))})" if cells.missing_words else ""
-    instead = f" and get {_filled(how)}" if isinstance(how, Number | Flag | Date) else ""
-    has = "row has" if rows == 1 else "rows have"
-    return f"{rows:,} of {len(cells.codes):,} {has} no value{words}{instead}; a column says which."
+    instead = f"{_filled(how)} takes its place, and " if isinstance(how, Number | Flag | Date) else ""
+    have = "has" if rows == 1 else "have"
+    return f"{rows:,} of {counted(len(cells.codes), 'row')} {have} no value{words}: {instead}a column says where."
 
 
 def _filled(how: Number | Flag | Date) -> str:
     if isinstance(how, Date):
-        return f"the median, {np.datetime64(how.fill, 'us').astype('datetime64[D]')}"
-    return f"the median, {how.fill:g}"
+        return f"the median {np.datetime64(how.fill, 'us').astype('datetime64[D]')}"
+    return f"the median {how.fill:g}"

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from costa.errors import InputError
 from costa.graphs.cells import Cells, Problem, is_plain_number
@@ -56,7 +58,7 @@ def recognise(cells: Cells) -> tuple[str, str]:
     if _are_numbers(texts):
         return "number", "has only numbers"
     if len(texts) <= len(FLAGS) and all(text.lower() in FLAGS for text in texts):
-        return "flag", f"has only {_listed(texts)}"
+        return "flag", f"has only {listed(sorted(texts))}"
     counts, there = cells.counts(), int((~cells.missing).sum())
     dressed = np.array([_DRESSED.fullmatch(text) is not None or is_plain_number(text) for text in texts])
     if 2 * counts[dressed].sum() >= there:
@@ -66,7 +68,7 @@ def recognise(cells: Cells) -> tuple[str, str]:
     first = which_first(texts)
     readable = ~np.isnat(read_dates(texts, first or "day"))
     if 2 * counts[readable].sum() >= there:
-        check_dates(cells, texts, first)
+        dates_of(cells, first)
         return "date", "has only dates"
     words = float(np.mean([text.count(" ") + 1 for text in texts]))
     differ = len(texts) / there
@@ -89,22 +91,22 @@ def _not_number(cells: Cells, texts: list[str], there: int) -> Problem:
     wrong = next(i for i, text in enumerate(texts) if not is_plain_number(text))
     if _DRESSED.fullmatch(texts[wrong]):
         return cells.problem(wrong, "has a separator or a unit; write numbers like 1234.5")
-    return cells.problem(wrong, "is not a number, while most of the column is; correct it, or empty the cell")
+    return cells.problem(wrong, "is not a number, while most of the column is; correct it, empty the cell")
 
 
-def check_dates(cells: Cells, texts: list[str], first: str | None) -> None:
-    """Refuse a column with a text that is not a date, or with dates that can be read in two ways."""
-    open_ = undecided(texts) if first is None else None
-    if open_ is not None:
-        raise cells.problem(
-            open_, "may have the day or the month first, and no other row tells; write dates like 2023-01-31"
-        )
-    readable = ~np.isnat(read_dates(texts, first))
-    if not readable.all():
+def dates_of(cells: Cells, first: str | None) -> NDArray[np.datetime64]:
+    """The distinct values as points in time, if all of them are dates that can be read in one way."""
+    texts = cells.texts()
+    dates = read_dates(texts, first)
+    unread = np.isnat(dates)
+    if unread.any():
+        if first is None and (both_ways := undecided(texts)) is not None:
+            raise cells.problem(
+                both_ways, "may have the day or the month first, and no other row tells; write dates like 2023-01-31"
+            )
         order = f" with the {first} first" if first else ""
-        raise cells.problem(
-            int(np.argmin(readable)), f"is not a date{order}; write it like 2023-01-31, or empty the cell"
-        )
+        raise cells.problem(int(np.argmax(unread)), f"is not a date{order}; write it like 2023-01-31, empty the cell")
+    return dates
 
 
 def parse_columns(said: str) -> dict[str, str]:
@@ -132,6 +134,11 @@ def parse_columns(said: str) -> dict[str, str]:
     return kinds
 
 
-def _listed(texts: list[str]) -> str:
-    *others, last = sorted(texts)
+def listed(texts: Sequence[str]) -> str:
+    """Texts as a list to read.
+
+    >>> listed(["yes"]), listed(["a", "b", "c"])
+    ('yes', 'a, b and c')
+    """
+    *others, last = texts
     return f"{', '.join(others)} and {last}" if others else last

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from costa.graphs.cells import Cells, Problem
-from costa.graphs.dates import read_dates, which_first
-from costa.graphs.kinds import FLAGS, LIMIT, check_dates
+from costa.graphs.dates import which_first
+from costa.graphs.kinds import FLAGS, LIMIT, dates_of
 
 RARE = 1000
 """A value in fewer than one of so many rows is rare."""
@@ -77,7 +77,7 @@ class Flag(Number):
         """The distinct values as 1 or 0."""
         values = [FLAGS.get(text.lower()) for text in cells.texts()]
         if None in values:
-            raise cells.problem(values.index(None), "is neither yes nor no; correct it, or empty the cell")
+            raise cells.problem(values.index(None), "is neither yes nor no; correct it, empty the cell")
         return np.array(values, dtype=np.float32)
 
 
@@ -161,10 +161,8 @@ class Date:
     @classmethod
     def fit(cls, cells: Cells) -> Self:
         """Find the earliest and the median date, and what differs between rows."""
-        texts = cells.texts()
-        first = which_first(texts)
-        check_dates(cells, texts, first)
-        moments = read_dates(texts, first)
+        first = which_first(cells.texts())
+        moments = dates_of(cells, first)
         times = moments.astype(np.int64)
         months, days = _months(moments), moments.astype("datetime64[D]") - moments.astype("datetime64[M]")
         return cls(
@@ -187,9 +185,7 @@ class Date:
 
     def apply(self, cells: Cells) -> NDArray[np.float32]:
         """The columns."""
-        texts = cells.texts()
-        check_dates(cells, texts, self.first)
-        moments = np.append(read_dates(texts, self.first), np.datetime64(self.fill, "us"))
+        moments = np.append(dates_of(cells, self.first), np.datetime64(self.fill, "us"))
         columns = [(moments - np.datetime64(self.start, "us")) / DAY]
         # 1 January 1970 was a Thursday
         weekdays = (moments.astype("datetime64[D]").astype(np.int64) + 3) % 7
@@ -216,7 +212,7 @@ class Text:
     @classmethod
     def fit(cls, cells: Cells) -> Self:
         """Learn words, weights and singular vectors."""
-        from sklearn.decomposition import TruncatedSVD
+        from sklearn.utils.extmath import randomized_svd
 
         texts = sorted(set(cells.texts()))
         learnt = texts[:: -(-len(texts) // LEARNT_FROM)]
@@ -228,11 +224,10 @@ class Text:
                 f"no word in any text of the column {cells.name!r}, though it was to be taken for text; take it for a"
                 " category, or ignore it"
             ) from None
-        svd = TruncatedSVD(min(LIMIT, weighted.shape[1]), random_state=0).fit(weighted)
+        _, singular, components = randomized_svd(weighted.astype(np.float64), LIMIT, random_state=0)
         # Beyond the rank of the matrix, singular vectors are arbitrary.
-        real = svd.singular_values_ > 1e-5 * svd.singular_values_[0]
-        terms = tuple(words.get_feature_names_out().tolist())
-        return cls(terms, words.idf_.astype(np.float32), svd.components_[real].astype(np.float32))
+        components = components[singular > 1e-5 * singular[0]].astype(np.float32)
+        return cls(tuple(words.get_feature_names_out().tolist()), words.idf_.astype(np.float32), components)
 
     @property
     def filled(self) -> int:
