@@ -23,8 +23,8 @@ LEAVE_OUT = "To leave it out: --columns a=ignore."
         (["1.5", "2"], f"a: a number, because it has only numbers. {LEAVE_OUT}"),
         (
             ["1.5", "", "2.5", "NA"],
-            "a: a number, because it has only numbers. 2 of 4 rows have no value (empty or 'NA'): the median 2 takes its"
-            f" place, and a column says where. {LEAVE_OUT}",
+            "a: a number, because it has only numbers. 2 of 4 rows have no value (empty or 'NA'): the median 2 takes"
+            f" its place, and a column says where. {LEAVE_OUT}",
         ),
         (
             [3, 1, 2, 1],
@@ -47,9 +47,9 @@ LEAVE_OUT = "To leave it out: --columns a=ignore."
         ),
         (
             ["31/01/2023", "", "01/02/2023"],
-            "a: a date, read with the day first, because it has only dates; it becomes days since 2023-01-31, season and"
-            " weekday. 1 of 3 rows has no value: the median 2023-01-31 takes its place, and a column says where. As a"
-            f" category: --columns a=category. {LEAVE_OUT}",
+            "a: a date, read with the day first, because it has only dates; it becomes days since 2023-01-31, season"
+            " and weekday. 1 of 3 rows has no value: the median 2023-01-31 takes its place, and a column says where. As"
+            f" a category: --columns a=category. {LEAVE_OUT}",
         ),
         (["CH", "CH"], "a: left out, because it is 'CH' in every row."),
         (["", None], "a: left out, because it is empty in every row."),
@@ -65,8 +65,8 @@ LEAVE_OUT = "To leave it out: --columns a=ignore."
         ),
         (
             [f"the same five words again {i % 2}" for i in range(4)] + ["and another three here"],
-            "a: a category, because it has 3 different texts; a column each (and another three here, the same five words"
-            f" again 0, the same five words again 1). {LEAVE_OUT}",
+            "a: a category, because it has 3 different texts; a column each (and another three here, the same five"
+            f" words again 0, the same five words again 1). {LEAVE_OUT}",
         ),
         (
             ["the cat sat down", "the dog ran away", "the bird flew off"],

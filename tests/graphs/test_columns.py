@@ -233,6 +233,12 @@ def test_values_that_were_not_seen_are_counted_in_one_warning(caplog: pytest.Log
     assert "'z' and the like in 2 rows of 'a', 'q' and the like in 1 row of 'b'" in caplog.text
 
 
+def test_rare_values_are_not_new(caplog: pytest.LogCaptureFixture) -> None:
+    rare = table(a=["x", "y"] * 1000 + ["z"])
+    fit_columns(rare).transform(rare)
+    assert not caplog.text
+
+
 def test_nothing_of_a_later_table_is_learnt() -> None:
     fitted = fit_columns(table(age=["1", "", "3"], day=["2020-01-01", "", "2020-01-03"]))
     alone = fitted.transform(table(age=[""], day=["2020-01-05"]))

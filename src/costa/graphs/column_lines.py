@@ -47,7 +47,11 @@ def _described(cells: Cells, how: Preparation) -> tuple[str, str, str]:
             return "a number", "", _number_hint(cells) or leave_out
         case Category():
             shown = ", ".join(how.values[:SHOWN]) + ", …" * (len(how.values) > SHOWN)
-            return "a category", f"; a column each ({shown})" + ", one for the rare together" * how.others, leave_out
+            return (
+                "a category",
+                f"; a column each ({shown})" + ", one for the rare together" * bool(how.rare),
+                leave_out,
+            )
         case Hashed():
             return (
                 "a category",

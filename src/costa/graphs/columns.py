@@ -24,7 +24,7 @@ from costa.errors import InputError
 from costa.graphs.cells import Cells, Problem, read_cells
 from costa.graphs.column_lines import describe
 from costa.graphs.kinds import recognise
-from costa.graphs.preparing import Category, Date, Flag, Hashed, Nothing, Number, Preparation, Text
+from costa.graphs.preparing import Block, Category, Date, Flag, Hashed, Nothing, Number, Preparation, Text
 from costa.graphs.tables import Table
 from costa.nn.sparse import SPARSE_BELOW
 from costa.wording import counted, did_you_mean
@@ -95,36 +95,31 @@ class Columns:
         """
         used = [column for column in self.columns if column.names]
         self._check_names(table, used)
-        problems: list[str] = []
-        unseen: list[str] = []
-        width = len(self.names)
-        blocks: list[csr_array] = []
-        x = np.empty((0 if self.sparse else table.rows, width), dtype=np.float32)
-        start = 0
+        parts: list[csr_array] = []
+        x = np.empty((0 if self.sparse else table.rows, len(self.names)), dtype=np.float32)
+        start, problems, unseen = 0, list[str](), list[str]()
         for column in used:
             try:
-                cells = read_cells(table, column.name)
-                block = column.preparation.apply(cells)
+                block, strange = _apply(column, read_cells(table, column.name))
             except Problem as problem:
                 problems.append(str(problem))
                 continue
-            unseen += _unseen(column, cells)
-            for part in (block, cells.missing[:, None])[: 1 + column.flagged]:
-                if self.sparse:
-                    blocks.append(csr_array(part, dtype=np.float32))
-                else:
-                    x[:, start : start + part.shape[1]] = part.toarray() if issparse(part) else part
-                start += part.shape[1]
+            unseen += strange
+            if self.sparse:
+                parts.append(csr_array(block))
+            else:
+                x[:, start : start + block.shape[1]] = block.toarray() if issparse(block) else block
+                start += block.shape[1]
         if problems:
             raise _refused(table.where, problems)
         if unseen:
             logger.warning(
-                "%s has values that were not there when the model was fitted: %s; they count as other values, or as"
-                " none.",
+                "%s has values that were not there when the model was fitted: %s. They count as rare values if their"
+                " column has those, and otherwise as none.",
                 table.where,
                 ", ".join(unseen),
             )
-        return csr_array(hstack(blocks, format="csr")) if self.sparse else x
+        return csr_array(hstack(parts, format="csr")) if self.sparse else x
 
     def _check_names(self, table: Table, used: list[Column]) -> None:
         known = {column.name for column in self.columns}
@@ -210,11 +205,17 @@ def _fit(table: Table, name: str, asked: str | None) -> Column:
     return Column(name, describe(cells, how, why, flagged), flagged, how)
 
 
-def _unseen(column: Column, cells: Cells) -> list[str]:
-    if not isinstance(column.preparation, Category):
-        return []
-    rows, example = column.preparation.unseen(cells)
-    return [f"{example!r} and the like in {counted(rows, 'row')} of {column.name!r}"] if rows else []
+def _apply(column: Column, cells: Cells) -> tuple[Block, list[str]]:
+    """What a column becomes, and a remark if it has values that were not there at fit."""
+    block = column.preparation.apply(cells)
+    if column.flagged:
+        missing = cells.missing[:, None].astype(np.float32)
+        block = csr_array(hstack([block, missing])) if issparse(block) else np.hstack([block, missing])
+    if isinstance(column.preparation, Category):
+        rows, example = column.preparation.unseen(cells)
+        if rows:
+            return block, [f"{example!r} and the like in {counted(rows, 'row')} of {column.name!r}"]
+    return block, []
 
 
 def _refused(where: str, problems: list[str]) -> InputError:

@@ -83,12 +83,12 @@ class Flag(Number):
 
 @dataclass(frozen=True)
 class Category:
-    """A column for each value; `others` have one too if some were rare."""
+    """A column for each of `values`; `rare` values share one with all others, if there are any."""
 
     kind: ClassVar[str] = "category"
     filled: ClassVar[int] = 1
     values: tuple[str, ...]
-    others: bool
+    rare: tuple[str, ...]
 
     @classmethod
     def fit(cls, cells: Cells) -> Category | Hashed:
@@ -98,31 +98,27 @@ class Category:
             rows[text] = rows.get(text, 0) + count
         if len(rows) > LIMIT:
             return Hashed(LIMIT)
-        often = [text for text, count in rows.items() if RARE * count >= sum(rows.values())]
-        return cls(tuple(sorted(often)), len(often) < len(rows))
+        rare = {text for text, count in rows.items() if RARE * count < sum(rows.values())}
+        return cls(tuple(sorted(rows.keys() - rare)), tuple(sorted(rare)))
 
     def names(self, name: str) -> list[str]:
         """``plan=gold`` for each value, ``plan: other`` for the others."""
-        return [*(f"{name}={value}" for value in self.values), *([f"{name}: other"] if self.others else [])]
+        return [*(f"{name}={value}" for value in self.values), *([f"{name}: other"] if self.rare else [])]
 
     def apply(self, cells: Cells) -> csr_array:
         """A 1 in the column of the value."""
-        places = self._places(cells)
-        if self.others:
-            places[places < 0] = len(self.values)
-        place = cells.spread(places, -1)
+        places = {value: i for i, value in enumerate(self.values)}
+        other = len(self.values) if self.rare else -1
+        place = cells.spread(np.array([places.get(text, other) for text in cells.texts()], dtype=np.int64), -1)
         rows = np.flatnonzero(place >= 0)
         ones = np.ones(len(rows), dtype=np.float32)
-        return csr_array((ones, (rows, place[rows])), shape=(len(place), len(self.values) + self.others))
+        return csr_array((ones, (rows, place[rows])), shape=(len(place), len(self.names(""))))
 
     def unseen(self, cells: Cells) -> tuple[int, str]:
-        """The number of rows whose value has no column, and the first such value."""
-        strange = self._places(cells) < 0
-        return int(cells.counts()[strange].sum()), cells.texts()[int(np.argmax(strange))] if strange.any() else ""
-
-    def _places(self, cells: Cells) -> NDArray[np.int64]:
-        place = {value: i for i, value in enumerate(self.values)}
-        return np.array([place.get(text, -1) for text in cells.texts()], dtype=np.int64)
+        """The number of rows whose value was not there at fit, and the first such value."""
+        known, texts = {*self.values, *self.rare}, cells.texts()
+        strange = np.array([text not in known for text in texts], dtype=bool)
+        return int(cells.counts()[strange].sum()), next((text for text in texts if text not in known), "")
 
 
 @dataclass(frozen=True)
