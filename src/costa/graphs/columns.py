@@ -172,7 +172,7 @@ def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns
     given = given or {}
     unknown = [name for name in given if name not in table.columns]
     if unknown:
-        named = ", ".join(f"{name!r}{did_you_mean(name, table.columns)}" for name in unknown)
+        named = ", ".join(f"{name!r}{did_you_mean(name, list(table.columns))}" for name in unknown)
         raise InputError(
             f"{table.where} has no column {named}, which --columns names; it has {', '.join(table.columns)}."
         )
