@@ -1,0 +1,178 @@
+"""The cells of one column, read the same from text and from typed values.
+
+A column of NumPy numbers stays as it is. Every other column becomes text without surrounding blanks, and each distinct
+text is looked at once: a column of a million rows and three values costs three looks. :data:`MISSING` has the texts
+that mean that a value is missing, those of pandas; so do None, NaN and NaT in typed columns.
+"""
+
+from __future__ import annotations
+
+import reprlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from costa.graphs.tables import Column, Table, is_missing, is_number, not_finite
+
+MISSING = frozenset({"", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "na", "nan", "null"})
+"""Texts that mean that a value is missing."""
+
+
+class Problem(ValueError):
+    """What is wrong with one column: ``'forty' in row 2 of the column 'age' is not a number; correct it``."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One column.
+
+    Attributes:
+        name: The column's name.
+        distinct: Its texts that are not missing, in order of appearance; of numbers, the distinct values.
+        codes: For each row the position in ``distinct``, −1 if missing.
+        missing_words: The texts that were taken for missing, other than empty cells.
+    """
+
+    name: str
+    distinct: Sequence[str] | NDArray[Any]
+    codes: NDArray[np.int64]
+    missing_words: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """The rows without a value."""
+        return self.codes < 0
+
+    @property
+    def typed(self) -> bool:
+        """Whether the column is one of NumPy numbers."""
+        return isinstance(self.distinct, np.ndarray)
+
+    def counts(self) -> NDArray[np.int64]:
+        """The number of rows of each distinct value."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.distinct))
+
+    def spread(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
+        """One value for each row from one for each distinct value, and `fill` where it is missing."""
+        return np.append(values, np.asarray(fill, dtype=values.dtype))[self.codes]
+
+    def texts(self) -> list[str]:
+        """The distinct values as text; a whole number has no decimal point, whether it was typed or not."""
+        return [_whole(text) for text in (map(as_text, self.distinct.tolist()) if self.typed else self.distinct)]
+
+    def numbers(self) -> NDArray[np.float32]:
+        """The distinct values as finite float32."""
+        try:
+            if not self.typed and any("_" in text for text in self.distinct):
+                raise ValueError("Python reads 1_000 as a number")
+            values = np.asarray(self.distinct, dtype=np.float64)
+        except ValueError:
+            wrong = next(i for i, text in enumerate(self.distinct) if not is_plain_number(text))
+            raise self.problem(wrong, "is not a number; correct it, empty the cell") from None
+        # A value beyond float32 becomes infinite here and is reported below.
+        with np.errstate(over="ignore"):
+            narrow = values.astype(np.float32)
+        if not np.isfinite(narrow).all():
+            wrong = int(np.flatnonzero(~np.isfinite(narrow))[0])
+            raise Problem(
+                f"{not_finite(values[wrong])} in row {self.row(wrong)} of the column {self.name!r}; replace it, or"
+                " empty the cell if it is unknown"
+            )
+        return narrow
+
+    def row(self, position: int) -> int:
+        """The first row, from 1, with this distinct value."""
+        return int(np.argmax(self.codes == position)) + 1
+
+    def problem(self, position: int, what: str, otherwise: Sequence[str] = ("category", "ignore")) -> Problem:
+        """A problem with one of the distinct values."""
+        value = self.distinct[position]
+        said = " or ".join(option(self.name, kind) for kind in otherwise)
+        where = f"in row {self.row(position)} of the column {self.name!r}"
+        return Problem(f"{reprlib.repr(value)} {where}, which {what}, or say {said}")
+
+
+def option(name: str, kind: str) -> str:
+    """What a person types to have a column taken for a kind.
+
+    >>> option("plan", "category"), option("first name", "ignore")
+    ('--columns plan=category', "--columns 'first name=ignore'")
+    """
+    said = f"{name}={kind}"
+    if "," in said or '"' in said:
+        said = '"' + said.replace('"', '""') + '"'
+    return f"--columns {shlex.quote(said)}"
+
+
+def is_plain_number(text: str) -> bool:
+    """Whether a text is a number without separators between its digits.
+
+    >>> is_plain_number("1e3"), is_plain_number("1_000"), is_plain_number("1,5")
+    (True, False, False)
+    """
+    return is_number(text) and "_" not in text
+
+
+def read_cells(table: Table, name: str) -> Cells:
+    """A column of a table."""
+    column = table.columns[name]
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and column.ndim == 1:
+        return _typed(name, column)
+    texts = _texts(name, column)
+    position: dict[str, int] = {}
+    codes = np.fromiter((position.setdefault(text, len(position)) for text in texts), np.int64, len(texts))
+    gone = [text for text in position if text in MISSING]
+    if gone:
+        kept = [text for text in position if text not in MISSING]
+        place = {text: i for i, text in enumerate(kept)}
+        codes = np.array([place.get(text, -1) for text in position], dtype=np.int64)[codes]
+        return Cells(name, kept, codes, tuple(text for text in gone if text))
+    return Cells(name, list(position), codes)
+
+
+def _typed(name: str, column: NDArray[Any]) -> Cells:
+    """Numbers: every row counts as a value of its own, because they are not looked at one by one."""
+    codes = np.arange(len(column))
+    if column.dtype.kind != "f" or not np.isnan(column).any():
+        return Cells(name, column, codes)
+    there = ~np.isnan(column)
+    return Cells(name, column[there], np.where(there, np.cumsum(there) - 1, -1))
+
+
+def _texts(name: str, column: Column) -> list[str]:
+    return [cell.strip() if type(cell) is str else _text(cell, name, row) for row, cell in enumerate(column, start=1)]
+
+
+def _text(cell: Any, name: str, row: int) -> str:
+    if isinstance(cell, bytes | list | tuple | dict | set | np.ndarray):
+        raise Problem(
+            f"{reprlib.repr(cell)} in row {row} of the column {name!r}, which is neither a number nor text; write it as"
+            f" one of them, or say {option(name, 'ignore')}"
+        )
+    return as_text(cell)
+
+
+def as_text(cell: Any) -> str:
+    """A typed value as text; a missing one is empty.
+
+    >>> as_text(2.0), as_text(None), as_text(True), as_text(1e300)
+    ('2', '', 'True', '1e+300')
+    """
+    if is_missing(cell):
+        return ""
+    if isinstance(cell, float | np.floating):
+        return repr(float(cell)).removesuffix(".0")
+    return str(cell).strip()
+
+
+def _whole(text: str) -> str:
+    """
+    >>> _whole("-3.0"), _whole("1.05"), _whole("v2.0")
+    ('-3', '1.05', 'v2.0')
+    """
+    whole = text.removesuffix(".0")
+    return whole if whole.removeprefix("-").isdigit() else text
