@@ -19,8 +19,7 @@ from costa import runs, training
 from costa.errors import InputError
 from costa.evaluate import health
 from costa.graphs import as_graph
-from costa.graphs.arrays import as_labels
-from costa.graphs.assembly import encode_labels
+from costa.graphs.labels import as_labels, encode_labels
 from costa.graphs.structure import COLUMNS
 from costa.methods import get_method
 from costa.methods.base import Method

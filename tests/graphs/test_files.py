@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 import scipy.sparse
 import torch
 from torch_geometric.data import Data
@@ -45,7 +44,7 @@ def test_files_named_one_by_one(write: Write, edges_of: EdgesOf, tmp_path: Path)
     assert torch.equal(data.x, torch.eye(3))
 
 
-def test_graphml(edges_of: EdgesOf, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_graphml(edges_of: EdgesOf, tmp_path: Path) -> None:
     import networkx as nx
 
     graph = nx.DiGraph()
@@ -57,8 +56,9 @@ def test_graphml(edges_of: EdgesOf, tmp_path: Path, caplog: pytest.LogCaptureFix
     nx.write_graphml(graph, tmp_path / "people.graphml")
     data = read_files(tmp_path / "people.graphml")
     assert (data.name, data.node_ids) == ("people", ["ann", "bob", "cy"])
+    assert data.feature_names == ["age", "tall"]
     assert data.x.tolist() == [[31, 1], [40, 1], [29, 0]]
     assert edges_of(data) == [[0, 1], [1, 0], [1, 2], [2, 1]]
     assert data.edge_weight.tolist() == [2, 2, 1, 1]
     assert (data.y.tolist(), data.label_names) == ([1, 0, 1], ["a", "b"])
-    assert "node attributes that are not numbers are left out: motto." in caplog.text
+    assert [column.kind for column in data.columns.columns] == ["number", "flag", "constant"]

@@ -62,7 +62,8 @@ WEIGHTED = "source,target,weight\nann,bob,1\nann,cy,{}\n"
 FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     "no edges file": (
         {"edges.csv": None},
-        "the folder 'FOLDER' has no edges file; put one of edges.csv, edges.tsv, edges.parquet there.",
+        "the folder 'FOLDER' has no edges file; put one of edges.csv, edges.tsv, edges.parquet, edges.jsonl,"
+        " edges.ndjson there.",
     ),
     "two edges files": (
         {"edges.tsv": EDGES},
@@ -70,7 +71,8 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
     ),
     "a missing column": (
         {"edges.csv": "from,target\nann,bob\n"},
-        "'FOLDER/edges.csv' needs a column 'source' but has only from, target; rename or add the column.",
+        "'FOLDER/edges.csv' needs the columns 'source' and 'target' (or from and to, or src and dst) but has only"
+        " 'from', 'target'; rename the columns of the edges' ends.",
     ),
     "nodes without id": (
         {"nodes.csv": "name,label\nann,a\n"},
@@ -118,34 +120,25 @@ FOLDERS: dict[str, tuple[dict[str, Content], str]] = {
         {"edges.csv": None, "edges.parquet": parquet(source=[b"\xff"], target=["ann"])},
         "'FOLDER/edges.parquet' has the bytes b'\\xff' in row 1 of the column 'source'; store text.",
     ),
-    "NaN": (
-        {"features.csv": FEATURES.replace("40", "nan")},
-        "'FOLDER/features.csv' has NaN or no value in row 2 of the column 'age'; replace it, or drop the row or the"
-        " column.",
-    ),
     "inf": (
         {"features.csv": FEATURES.replace("29", "-inf")},
-        "'FOLDER/features.csv' has an infinite value in row 3 of the column 'age'; replace it, or drop the row or the"
-        " column.",
+        "'FOLDER/features.csv' has an infinite value in row 3 of the column 'age'; replace it, or empty the cell if"
+        " it is unknown.",
     ),
     "too large": (
         {"features.csv": FEATURES.replace("31", "1e39")},
-        "'FOLDER/features.csv' has 1e+39, too large for float32, in row 1 of the column 'age'; replace it, or drop the"
-        " row or the column.",
-    ),
-    "an empty cell": (
-        {"features.csv": FEATURES.replace("40", " ")},
-        "'FOLDER/features.csv' has nothing in row 2 of the column 'age'; give a number, or drop the row or the column.",
+        "'FOLDER/features.csv' has 1e+39, too large for float32, in row 1 of the column 'age'; replace it, or empty"
+        " the cell if it is unknown.",
     ),
     "text among numbers": (
         {"features.csv": FEATURES.replace("40", "forty")},
-        "'FOLDER/features.csv' has 'forty', which is not a number, in row 2 of the column 'age'; give a number, or drop"
-        " the row or the column.",
+        "'FOLDER/features.csv' has 'forty' in row 2 of the column 'age', which is not a number, while most of the"
+        " column is; correct it, empty the cell, or say --columns age=category or --columns age=ignore.",
     ),
     "a column of lists": (
         {"features.csv": None, "features.parquet": parquet(id=["ann", "bob", "cy"], v=[[1.0], [2.0], [3.0]])},
-        "'FOLDER/features.parquet' has [1.0], which is not a number, in row 1 of the column 'v'; give a number, or drop"
-        " the row or the column.",
+        "'FOLDER/features.parquet' has [1.0] in row 1 of the column 'v', which is neither a number nor text; write it"
+        " as one of them, or say --columns v=ignore.",
     ),
     "an empty file": (
         {"edges.csv": ""},
@@ -347,8 +340,8 @@ FILES: dict[str, tuple[tuple[str, Content], str]] = {
     ),
     "another kind of file": (
         ("graph.xlsx", b"PK"),
-        "'FOLDER/graph.xlsx' is not a file of edges that costa reads; its name must end in .csv, .tsv, .parquet, .npz"
-        " or .graphml.",
+        "'FOLDER/graph.xlsx' is not a file of edges that costa reads; its name must end in .csv, .tsv, .parquet,"
+        " .jsonl, .ndjson, .npz, .graphml or .gexf.",
     ),
     "one array": (
         ("graph.npz", lambda path: path.write_bytes(_npy(ROWS))),
@@ -487,7 +480,7 @@ OBJECTS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "labels of bytes": (
         lambda: as_graph(PAIR, ROWS, labels=np.array([b"a", b"b", b"a"])),
-        "the label b'a' is bytes; give labels as text or numbers.",
+        "the labels hold the bytes b'a'; give labels as text or numbers.",
     ),
     "labels of two dimensions": (
         lambda: as_graph(PAIR, ROWS, labels=np.eye(3)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ def load_graph(
     *,
     features: Location | None = None,
     nodes: Location | None = None,
+    columns: Mapping[str, str] | None = None,
     data_dir: Location | None = None,
     memory: str | None = None,
     report: Report = silent,
@@ -55,9 +57,10 @@ def load_graph(
 
     Args:
         name_or_path: One of the names in ``BENCHMARKS``; a folder with an ``edges`` file; a file of edges, a bundle
-            (``.npz``) or a GraphML file; or several files joined by :func:`name_files`.
+            (``.npz``), a GraphML or a GEXF file; or several files joined by :func:`name_files`.
         features: The file of features that goes with a file of edges.
         nodes: The file of ids and labels that goes with a file of edges.
+        columns: What columns of tables are that would be taken for something else, such as ``{"customer": "id"}``.
         data_dir: A folder that holds benchmark data; it is searched first and never written to. The
             folder in the environment variable ``COSTA_DATA`` (read-only too) comes next, then the user's cache,
             then a download into that cache.
@@ -83,10 +86,12 @@ def load_graph(
     named = is_name(name_or_path)
     if (features is not None or nodes is not None) and (named or path.is_dir()):
         raise InputError(f"features and nodes go with a file of edges, which {given!r} is not; leave them out.")
+    if named and columns:
+        raise InputError(f"columns say what a table's columns are, and {given} is no table; leave them out.")
     if named:
         graph = load_benchmark(known[given], data_dir=data_dir)
     else:
-        graph = _read_path(path, given, features, nodes, limit, report)
+        graph = _read_path(path, given, features, nodes, columns, limit, report)
         # Its runs and results must not pass for the benchmark's.
         kind = "-folder" if path.is_dir() else "-file"
         graph.name += kind if graph.name in known else ""
@@ -120,14 +125,15 @@ def _read_path(
     given: str,
     features: Location | None,
     nodes: Location | None,
+    columns: Mapping[str, str] | None,
     memory: int | None,
     report: Report,
 ) -> Data:
     from costa.graphs.files import read_files, read_folder
 
     if path.is_dir():
-        return read_folder(path, memory, report)
-    return read_files(*_files(path, given, features, nodes), memory, report)
+        return read_folder(path, memory, report, columns)
+    return read_files(*_files(path, given, features, nodes), memory, report, columns)
 
 
 def _files(

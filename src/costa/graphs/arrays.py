@@ -5,7 +5,7 @@ A bundle is one ``.npz`` file with
 - ``edge_index`` (2 × edges, row numbers) and perhaps ``edge_weight``; or an adjacency matrix, as in the public
   benchmarks (``adj_data``, ``adj_indices``, ``adj_indptr``, ``adj_shape``) or as ``scipy.sparse.save_npz`` writes it;
 - perhaps ``x``, or ``attr_data``, ``attr_indices``, ``attr_indptr``, ``attr_shape``: the features, unscaled;
-- perhaps ``y`` or ``labels``, one per node, negative or NaN if unlabelled; perhaps ``node_ids``;
+- perhaps ``y`` or ``labels``, one per node, −1 or NaN if unlabelled; perhaps ``node_ids``;
 - perhaps ``node_notes``, a line of text on each node that the report shows with it.
 """
 
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from costa.errors import InputError
-from costa.graphs.tables import check_file, is_missing, not_finite
+from costa.graphs.labels import as_labels
+from costa.graphs.tables import check_file, not_finite
 from costa.nn.sparse import SPARSE_BELOW
 
 _PARTS = ("data", "indices", "indptr", "shape")
@@ -161,23 +162,6 @@ def adjacency_links(adjacency: Any, where: str) -> Links:
     return Links(where, np.stack([matrix.row, matrix.col]).astype(np.int64), weight, int(matrix.shape[0]))
 
 
-def as_labels(labels: Any) -> list[str]:
-    """Labels as text, one per node; a missing label or a negative number becomes the empty string.
-
-    >>> as_labels([2.0, float("nan"), -1, "red"])
-    ['2', '', '', 'red']
-    """
-    return [_label(label) for label in (labels.tolist() if hasattr(labels, "tolist") else labels)]
-
-
-def _label(label: Any) -> str:
-    if is_missing(label) or (isinstance(label, int | float) and label < 0):
-        return ""
-    if isinstance(label, bytes):
-        raise InputError(f"the label {label!r} is bytes; give labels as text or numbers.")
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label).strip()
-
-
 def read_bundle(path: Path) -> Bundle:
     """The graph in a ``.npz`` file."""
     where, loaded = repr(str(path)), _load(path)
@@ -202,7 +186,7 @@ def read_bundle(path: Path) -> Bundle:
     return Bundle(
         links,
         None if x is None else as_features(x, x_where, x_where),
-        None if y is None else as_labels(y),
+        None if y is None else as_labels(y, f"the labels in {where}"),
         None if ids is None else ids.tolist(),
         None if notes is None else [str(note) for note in notes.tolist()],
     )

@@ -9,31 +9,34 @@ one edge and their weights add up; the larger weight of the two directions count
 ways does not double it: w_{ij} = max(Σ w(i→j), Σ w(j→i)). A weight of 0 means no edge. Self-loops are dropped, because
 the encoders add their own.
 
-**Labels.** Text becomes codes 0, 1, … in sorted order (numbers by value), with the text in ``label_names``; an
-empty label becomes −1, unlabelled.
+**Labels** (:mod:`costa.graphs.labels`) are those of the node table, else of the feature table.
 
-**Missing features** are made from the edges (:mod:`costa.graphs.structure`), with a warning.
+**Features** are the other columns of the feature table, or of the node table if there is no feature table. If there are
+none at all they are made from the edges (:mod:`costa.graphs.structure`), with a warning. Which column is what
+is the matter of :mod:`costa.graphs.roles`.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
 from costa.errors import InputError
 from costa.graphs.arrays import Features, Links, check_size
-from costa.graphs.structure import COLUMNS, WHAT, structural_features
-from costa.graphs.tables import Table, is_number
-from costa.nn.sparse import from_scipy, is_csr, to_scipy
+from costa.graphs.columns import Columns, fit_columns
+from costa.graphs.features import as_tensor, count_of, ids_of, make_features, rows_of
+from costa.graphs.labels import as_labels, encode_labels
+from costa.graphs.roles import edge_table, node_table, unread
+from costa.graphs.tables import Table, is_number, require_column
+from costa.wording import did_you_mean
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -46,142 +49,130 @@ def assemble(
     features: Table | Features | None = None,
     nodes: Table | None = None,
     labels: Sequence[str] | None = None,
+    given: Mapping[str, str] | None = None,
+    fitted: Columns | None = None,
 ) -> Data:
     """The graph, with ``node_ids`` and ``label_names`` to translate rows and codes back.
 
+    If the features are a table's, it has the ``table``, its rows in the nodes' order and without ids and labels; the
+    ``columns`` that say what becomes of it; and the ``feature_names`` of x.
+
     Args:
-        edges: A table with ``source``, ``target`` and perhaps ``weight``, or links between row numbers.
-        features: A table of numbers, perhaps with an ``id``; or a matrix.
-        nodes: A table with ``id`` and perhaps ``label``.
-        labels: Labels that replace the table's, one for each node in the nodes' order.
+        edges: A table of edges, or links between row numbers.
+        features: A table, perhaps with ids and labels; or a matrix.
+        nodes: A table of ids, perhaps with labels.
+        labels: Labels that replace those of the tables, one for each node in the nodes' order.
+        given: What the user says that columns of the nodes and the features are.
+        fitted: What becomes of the features' columns, if a model has decided already.
 
     Raises:
         InputError: Something does not fit; the message says where and what to do.
     """
     from torch_geometric.data import Data
 
-    if isinstance(features, Table):
-        features = table_features(features)
+    ends, given = list[list[str]](), given or {}
+    _check_given(given, [table for table in (nodes, features) if isinstance(table, Table)])
+    if isinstance(edges, Table):
+        edges = edge_table(edges)
+        ends = [edges.ids(end) for end in ("source", "target")]
+    named = dict.fromkeys(chain.from_iterable(zip(*ends, strict=True)))
     if nodes is not None:
-        ids, known_as = nodes.unique_ids(), f"an id in {nodes.short}"
-    elif features is not None and features.ids is not None:
-        ids, known_as = features.ids, f"an id in {features.short}"
-    elif features is not None:
-        ids = [str(row) for row in range(features.x.shape[0])]
-        known_as = f"a row number of {features.short} (0 to {len(ids) - 1})"
-    elif isinstance(edges, Table):
-        ends = (edges.ids(end) for end in ("source", "target"))
-        ids, known_as = list(dict.fromkeys(chain.from_iterable(zip(*ends, strict=True)))), "an id"
-    else:
-        count = edges.num_nodes if edges.num_nodes is not None else int(edges.index.max(initial=-1)) + 1
-        ids, known_as = [str(row) for row in range(count)], "a row number"
-    matched = None if features is None else _match(features, ids, nodes)
-    links = number_ends(edges, ids, known_as) if isinstance(edges, Table) else edges
+        nodes = node_table(nodes, named, edges.where, given)
+        require_column("id", list(nodes.columns), nodes.where)
+    if isinstance(features, Table):
+        known, known_from = named, edges.where
+        if nodes is not None:
+            known, known_from = dict.fromkeys(nodes.ids("id")), nodes.where
+        features = node_table(features, known, known_from, given)
+        check_size((features.rows, len(_others(features))), features.where)
+    elif features is None and nodes is not None and _others(nodes):
+        features = nodes
+    if nodes is not None and features is not None and features is not nodes:
+        unread(nodes.where, _others(nodes), f"{features.where} has the features")
+
+    own = None if features is None else ids_of(features)
+    ids, known_as = _number(edges, named, features, own, nodes)
+    rows = None if features is None or nodes is None else rows_of(features, own, ids, nodes)
+    links = edges if isinstance(edges, Links) else number_ends(edges, ends, ids, known_as)
     edge_index, edge_weight = undirected(links, len(ids))
 
-    if labels is None:
-        labels = [""] * len(ids) if nodes is None else _labels(nodes)
-    if len(labels) != len(ids):
-        raise InputError(f"there are {len(labels)} labels for {len(ids)} nodes; give one each, empty if unlabelled.")
-    y, label_names = encode_labels(labels)
-    x = make_features(edge_index, edge_weight, len(ids), links.where) if matched is None else matched
-    data = Data(x=x, edge_index=edge_index, y=y)
+    tables = [] if nodes is None else [nodes]
+    data = Data(edge_index=edge_index)
     if edge_weight is not None:
         data.edge_weight = edge_weight
+    if isinstance(features, Table):
+        features = features.take(rows)
+        tables += [features] if nodes is not features else []
+        data.table = features.without("id", "label")
+        data.columns = fitted or fit_columns(
+            data.table, {name: given[name] for name in data.table.columns if name in given}
+        )
+        data.feature_names = data.columns.names
+    if isinstance(features, Features):
+        data.x = as_tensor(features.x if rows is None else features.x[rows], features.where)
+    elif features is not None and data.feature_names:
+        data.x = as_tensor(data.columns.transform(data.table), features.where)
+    else:
+        data.x = make_features(edge_index, edge_weight, len(ids), links.where)
+    data.y, data.label_names = _labels(labels, tables, len(ids))
     data.node_ids = ids
-    data.label_names = label_names
     return data
 
 
-def _labels(nodes: Table) -> list[str]:
-    """The column ``label``; if there is none, no node is labelled."""
-    if "label" in nodes.columns:
-        return nodes.text("label")
-    missing_labels(nodes.where, list(nodes.columns))
-    return [""] * nodes.rows
+def _number(
+    edges: Table | Links,
+    named: Collection[str],
+    features: Table | Features | None,
+    own: list[str] | None,
+    nodes: Table | None,
+) -> tuple[list[str], str]:
+    """The ids of the nodes in order, and what an id is in an error message."""
+    if nodes is not None:
+        return nodes.unique_ids(), f"an id in {nodes.short}"
+    if features is not None and own is not None:
+        return own, f"an id in {features.short}"
+    if features is not None:
+        n = count_of(features)
+        return [str(row) for row in range(n)], f"a row number of {features.short} (0 to {n - 1})"
+    if isinstance(edges, Table):
+        return list(named), "an id"
+    n = edges.num_nodes if edges.num_nodes is not None else int(edges.index.max(initial=-1)) + 1
+    return [str(row) for row in range(n)], "a row number"
 
 
-def missing_labels(where: str, columns: Sequence[str]) -> None:
-    """Warn that a table of nodes has no labels if it has other columns, because one of them may be meant."""
-    others = [name for name in columns if name != "id"]
-    if others:
-        logger.warning(
-            "%s has no column 'label', so no node is labelled; its %s not read. Name the column of labels 'label'.",
-            where,
-            f"column {others[0]!r} is" if len(others) == 1 else f"columns {', '.join(map(repr, others))} are",
-        )
+def _check_given(given: Mapping[str, str], tables: Sequence[Table]) -> None:
+    """Refuse a column that no table has."""
+    names = [name for table in tables for name in table.columns]
+    unknown = next((name for name in given if name not in names), None)
+    if unknown is not None:
+        there = f"there are only {', '.join(names)}" if names else "there is no table of features or nodes"
+        raise InputError(f"--columns names {unknown!r}{did_you_mean(unknown, names)}, but {there}.")
 
 
-def table_features(table: Table) -> Features:
-    """All columns but ``id``, unscaled."""
-    ids = table.unique_ids() if "id" in table.columns else None
-    names = [name for name in table.columns if name != "id"]
-    check_size((table.rows, len(names)), table.where)
-    x = np.empty((table.rows, len(names)), dtype=np.float32)
-    for column, name in enumerate(names):
-        x[:, column] = table.numbers(name)
-    return Features(table.where, table.short, x, ids)
+def _others(nodes: Table) -> list[str]:
+    return [name for name in nodes.columns if name not in ("id", "label")]
 
 
-def _match(features: Features, ids: list[str], nodes: Table | None) -> Tensor:
-    """The feature rows in the order of the nodes."""
-    x = features.x
-    check_informative(_tensor(x), features.where)
-    if features.ids == ids or nodes is None:
-        return _tensor(x)
-    if features.ids is None:
-        if x.shape[0] != len(ids):
-            raise InputError(
-                f"{features.where} has {x.shape[0]} rows, but {nodes.short} lists {len(ids)} nodes; "
-                f"give one row for each node."
-            )
-        return _tensor(x)
-    row_of = {node: row for row, node in enumerate(features.ids)}
-    missing = next((node for node in ids if node not in row_of), None)
-    if missing is not None:
-        raise InputError(f"{features.where} has no row for the node {missing!r} of {nodes.short}; add it.")
-    if len(row_of) > len(ids):
-        known = set(ids)
-        extra = next(node for node in features.ids if node not in known)
-        raise InputError(
-            f"{features.where} has a row for {extra!r}, which {nodes.short} does not list; "
-            f"add it there or drop the row."
-        )
-    return _tensor(x[[row_of[node] for node in ids]])
+def _labels(labels: Sequence[str] | None, tables: Sequence[Table], n: int) -> tuple[Tensor, list[str]]:
+    """The labels of n nodes: those given, or those of the one table that has some."""
+    labelled = [table for table in tables if "label" in table.columns]
+    given_by = [f"the column 'label' of {table.where}" for table in labelled]
+    if len(given_by) + (labels is not None) > 1:
+        places = " and ".join([*(["the labels"] if labels is not None else []), *given_by])
+        raise InputError(f"labels are given twice, by {places}; give them once.")
+    where = f"the labels in {labelled[0].where}" if labelled else "the labels"
+    if labels is None:
+        labels = as_labels(labelled[0].columns["label"], where) if labelled else [""] * n
+    if len(labels) != n:
+        raise InputError(f"there are {len(labels)} labels for {n} nodes; give one each, empty if unlabelled.")
+    return encode_labels(labels, where)
 
 
-def _tensor(x: NDArray[np.float32] | csr_array) -> Tensor:
-    return from_scipy(x) if issparse(x) else torch.from_numpy(x)
-
-
-def check_informative(x: Tensor, where: str) -> None:
-    """Refuse features that are all 0, from which no encoder can learn; warn if all nodes have the same features."""
-    values = x.values() if is_csr(x) else x
-    if not values.any():
-        raise InputError(
-            f"{where} holds nothing but zeros; give features, or leave them out to have them made from the edges."
-        )
-    if x.size(0) > 1 and _same_rows(x):
-        logger.warning(
-            "%s has the same features for every node, so they cannot tell nodes apart; leave them out to have them made"
-            " from the edges.",
-            where,
-        )
-
-
-def _same_rows(x: Tensor) -> bool:
-    if is_csr(x):
-        matrix = to_scipy(x.cpu())
-        return int((matrix.min(axis=0) != matrix.max(axis=0)).sum()) == 0
-    return bool((x.amin(0) == x.amax(0)).all())
-
-
-def number_ends(table: Table, ids: list[str], known_as: str) -> Links:
+def number_ends(table: Table, ends: Sequence[Sequence[str]], ids: list[str], known_as: str) -> Links:
     """The edges of a table as links between positions in ``ids``."""
     number = {node: i for i, node in enumerate(ids)}
     index = np.empty((2, table.rows), dtype=np.int64)
-    for end, name in enumerate(("source", "target")):
-        cells = table.ids(name)
+    for end, (name, cells) in enumerate(zip(("source", "target"), ends, strict=True)):
         try:
             index[end] = np.fromiter(map(number.__getitem__, cells), dtype=np.int64, count=table.rows)
         except KeyError as error:
@@ -207,6 +198,9 @@ def remedy(unknown: str, known: Container[str]) -> str:
         whole = str(int(float(unknown)))
         if whole in known:
             return f", though {whole!r} is; write ids the same way everywhere."
+    for other in (unknown.lower(), unknown.upper(), unknown.title()):
+        if other in known:
+            return f", though {other!r} is; write ids with the same capital letters everywhere."
     return "; add that node or drop the row."
 
 
@@ -252,26 +246,3 @@ def _check_weights(weight: NDArray[np.float64], links: Links) -> None:
             f"{links.where} has the weight {weight[bad[0]]:g} between the nodes {source} and {target}; "
             f"weights must be finite and 0 or more."
         )
-
-
-def encode_labels(labels: Sequence[str]) -> tuple[Tensor, list[str]]:
-    """Labels as codes in sorted order, −1 if empty, and the sorted labels.
-
-    >>> encode_labels(["10", "", "9"])
-    (tensor([ 1, -1,  0]), ['9', '10'])
-    """
-    given = set(labels) - {""}
-    numeric = all(is_number(label) and math.isfinite(float(label)) for label in given)
-    names = sorted(given, key=lambda label: (float(label), label)) if numeric else sorted(given)
-    code = {"": -1} | {name: i for i, name in enumerate(names)}
-    return torch.tensor([code[label] for label in labels], dtype=torch.long), names
-
-
-def make_features(edge_index: Tensor, edge_weight: Tensor | None, n: int, where: str) -> Tensor:
-    """Features from the edges; the warning comes first, because a large graph takes a while."""
-    if not edge_index.numel():
-        raise InputError(
-            f"{where} gives neither features nor edges, so there is nothing to learn from; give one of them."
-        )
-    logger.warning("%s comes without node features; %d columns are made from the edges: %s.", where, COLUMNS, WHAT)
-    return structural_features(edge_index, edge_weight, n)

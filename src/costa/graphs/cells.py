@@ -62,7 +62,8 @@ class Cells:
 
     def texts(self) -> list[str]:
         """The distinct values as text; a whole number has no decimal point, whether it was typed or not."""
-        return [_whole(text) for text in (map(as_text, self.distinct.tolist()) if self.typed else self.distinct)]
+        texts = map(as_text, self.distinct.tolist()) if isinstance(self.distinct, np.ndarray) else self.distinct
+        return [_whole(text) for text in texts]
 
     def numbers(self) -> NDArray[np.float32]:
         """The distinct values as finite float32."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -70,7 +70,7 @@ class Columns:
         columns: The columns in the order of the table that they were fitted to, ignored ones too.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...] = field(repr=False)
 
     @property
     def names(self) -> list[str]:

@@ -29,7 +29,9 @@ from costa.graphs.dates import read_dates, undecided, which_first
 from costa.wording import did_you_mean
 
 KINDS = ("number", "flag", "category", "date", "text", "ignore")
-"""What a person can say."""
+"""What a person can say that a feature is."""
+ROLES = ("id", "label")
+"""What a person can say instead, of a column that is no feature (:mod:`costa.graphs.roles`)."""
 FLAGS = {
     **dict.fromkeys(("true", "yes", "t", "y", "on", "1", "1.0"), 1.0),
     **dict.fromkeys(("false", "no", "f", "n", "off", "0", "0.0"), 0.0),
@@ -52,7 +54,7 @@ def recognise(cells: Cells) -> tuple[str, str]:
     Raises:
         Problem: Some values do not fit the others, or dates can be read in two ways.
     """
-    if cells.typed:
+    if isinstance(cells.distinct, np.ndarray):
         return ("flag", "is true or false") if cells.distinct.dtype == bool else ("number", "has only numbers")
     texts = list(cells.distinct)
     if _are_numbers(texts):
@@ -123,10 +125,10 @@ def parse_columns(said: str) -> dict[str, str]:
         name, equals, kind = (piece.strip() for piece in part.rpartition("="))
         if not equals or not name:
             raise InputError(f"--columns has {part!r}; give NAME=KIND, for example plan=category,note=ignore.")
-        if kind not in KINDS:
+        if kind not in (*KINDS, *ROLES):
             raise InputError(
-                f"--columns has the kind {kind!r} for {name!r}{did_you_mean(kind, KINDS)}; the kinds are"
-                f" {', '.join(KINDS)}."
+                f"--columns has the kind {kind!r} for {name!r}{did_you_mean(kind, (*KINDS, *ROLES))}; the kinds are"
+                f" {', '.join((*KINDS, *ROLES))}."
             )
         if name in kinds:
             raise InputError(f"--columns has {name!r} twice; give it one kind.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,31 +14,37 @@ import torch
 from torch_geometric.data import Data
 
 from costa.errors import InputError
-from costa.graphs.arrays import Features, Links, adjacency_links, as_features, as_labels, as_links
-from costa.graphs.assembly import assemble, check_informative, make_features, undirected
-from costa.graphs.benchmarks import BENCHMARKS
+from costa.graphs.arrays import Features, Links, adjacency_links, as_features, as_links
+from costa.graphs.assembly import assemble, undirected
+from costa.graphs.benchmarks import BENCHMARKS, is_benchmark
 from costa.graphs.checks import check_edges, check_graph
-from costa.graphs.tables import Column, Table, from_frame, is_missing
+from costa.graphs.features import check_informative, make_features
+from costa.graphs.labels import as_labels, encode_labels
+from costa.graphs.roles import node_table, unread
+from costa.graphs.tables import Column, Table, from_frame
 from costa.nn.sparse import from_coo
 
 logger = logging.getLogger(__name__)
 
 
-def as_graph(graph: Any, features: Any = None, nodes: Any = None, *, labels: Any = None) -> Data:
+def as_graph(
+    graph: Any, features: Any = None, nodes: Any = None, *, labels: Any = None, columns: Mapping[str, str] | None = None
+) -> Data:
     """Convert any supported object to a graph; see :mod:`costa.graphs.assembly` for edges, weights and labels.
 
-    The input is not modified. A benchmark's ``Data`` from ``load_graph`` comes back unchanged; any other has its
-    edges made undirected, duplicates merged and self-loops removed, and keeps its other attributes.
+    The input is not modified. Edges become undirected, duplicates are merged and self-loops removed. A ``Data`` keeps
+    its other attributes; it is a benchmark only if it has that benchmark's name and sizes.
 
     Args:
-        graph: A ``torch_geometric.data.Data``; a NetworkX graph, whose numeric node attributes are the features and
-            whose ``label`` is the label; a scipy sparse adjacency matrix; an edge array of row numbers, 2 × edges
+        graph: A ``torch_geometric.data.Data``; a NetworkX graph, whose node attributes are the features and whose
+            ``label`` is the label; a scipy sparse adjacency matrix; an edge array of row numbers, 2 × edges
             or edges × 2; a pandas or polars frame with ``source``, ``target`` and perhaps ``weight``; what
             ``load_graph`` takes; or a tuple of these arguments. ``x`` of a Data may be dense, CSR or COO.
-        features: An array, a scipy matrix (which stays sparse), or a frame, perhaps with an ``id``; made from the
+        features: An array, a scipy matrix (which stays sparse), or a frame, perhaps with ids and labels; made from the
             edges if left out.
-        nodes: A frame with ``id`` and perhaps ``label``.
-        labels: One for each node, in the nodes' order; None, NaN or a negative number if unlabelled.
+        nodes: A frame with ``id`` and perhaps ``label``; its other columns are the features if there are no others.
+        labels: One for each node, in the nodes' order; None, NaN or −1 if unlabelled.
+        columns: What columns are that would be taken for something else, such as ``{"customer": "id"}``.
 
     Raises:
         InputError: Something does not fit; the message says where and what to do.
@@ -49,18 +55,40 @@ def as_graph(graph: Any, features: Any = None, nodes: Any = None, *, labels: Any
         ([[0, 1, 1, 2], [1, 0, 2, 1]], [0, 1, -1], ['a', 'b'])
     """
     if isinstance(graph, tuple):
-        return as_graph(*graph, labels=labels)
+        given = dict(zip(("graph", "features", "nodes"), graph, strict=False))
+        if len(graph) > 3 or not graph:
+            raise InputError(f"a tuple of {len(graph)} is not a graph; give edges, features and nodes, in this order.")
+        beside = {name: value for name, value in (("features", features), ("nodes", nodes)) if value is not None}
+        twice = [name for name in beside if given.get(name) is not None]
+        if twice:
+            raise InputError(f"{twice[0]} were given twice, inside and beside the tuple; give them once.")
+        return as_graph(**given | beside, labels=labels, columns=columns)
     if isinstance(graph, str | os.PathLike):
         from costa.graphs import load_graph
 
-        return load_graph(graph, features=features, nodes=nodes)
+        data = load_graph(graph, features=features, nodes=nodes, columns=columns)
+        return data if labels is None else _with_labels(data, labels)
     if isinstance(graph, Data):
         if features is not None or nodes is not None or labels is not None:
             raise InputError("a Data brings its own features and labels; set its x and y instead of giving others.")
         data = _from_data(graph)
     else:
-        data = _from_parts(graph, features, nodes, labels)
+        data = _from_parts(graph, features, nodes, labels, columns)
     check_graph(data)
+    return data
+
+
+def _with_labels(data: Data, labels: Any) -> Data:
+    if data.y is not None and bool((data.y >= 0).any()):
+        raise InputError(
+            f"{data.name} has labels of its own; leave out the labels that you give, or give its y others."
+        )
+    texts = _labels(labels)
+    if len(texts) != data.num_nodes:
+        raise InputError(
+            f"there are {len(texts)} labels for {data.num_nodes} nodes; give one each, empty if unlabelled."
+        )
+    data.y, data.label_names = encode_labels(texts)
     return data
 
 
@@ -69,14 +97,15 @@ def _from_data(given: Data) -> Data:
     x = data.x
     if isinstance(x, torch.Tensor) and x.layout == torch.sparse_coo and x.sparse_dim() == x.dim() == 2:
         data.x = from_coo(x)
-    if data.get("name") in {benchmark.name for benchmark in BENCHMARKS}:
-        return data
     if data.x is None:
         check_edges(data.edge_index, int(data.num_nodes or 0))
     else:
         check_graph(data)
     n = int(data.num_nodes)
     weight = data.get("edge_weight")
+    if data.get("edge_attr") is not None:
+        logger.warning("edge_attr of the Data is not read; if it holds weights, make it edge_weight.")
+        del data.edge_attr  # its rows would belong to other edges
     links = Links("the Data", data.edge_index.cpu().numpy(), None if weight is None else weight.double().cpu().numpy())
     edge_index, edge_weight = undirected(links, n)
     device = data.edge_index.device
@@ -87,23 +116,41 @@ def _from_data(given: Data) -> Data:
         data.x = make_features(edge_index, edge_weight, n, "the Data").to(device)
     else:
         check_informative(data.x, "x of the Data")
+    # what is stored of a run must not pass for a benchmark's
+    if data.get("name") in {benchmark.name for benchmark in BENCHMARKS} and not is_benchmark(data):
+        data.name += "-data"
     return data
 
 
-def _from_parts(graph: Any, features: Any, nodes: Any, labels: Any) -> Data:
+def _from_parts(graph: Any, features: Any, nodes: Any, labels: Any, columns: Mapping[str, str] | None) -> Data:
     edges: Table | Links
-    node_table = None if nodes is None else _frame(nodes, "the node table")
+    tables = None if nodes is None else _frame(nodes, "the node table")
     matrix = None if features is None else _features(features)
     if _is_a(graph, "networkx", "Graph"):
-        edges, attributes, graph_nodes = networkx_tables(graph, "the NetworkX graph")
-        matrix, node_table = matrix or attributes, node_table or graph_nodes
+        edges, graph_nodes = networkx_tables(graph, "the NetworkX graph")
+        tables = tables or graph_nodes
     else:
         edges = _edges(graph)
-    if labels is not None:
-        if node_table is not None and "label" in node_table.columns:
-            raise InputError("labels were given twice, as labels and in the nodes; give them once.")
-        labels = _labels(labels)
-    return assemble(edges, matrix, node_table, labels)
+    texts = None if labels is None else _labels(labels)
+    if isinstance(edges, Links):
+        for table in (tables, matrix):
+            if isinstance(table, Table):
+                _check_positions(edges, table, columns or {})
+    return assemble(edges, matrix, tables, texts, columns)
+
+
+def _check_positions(links: Links, table: Table, columns: Mapping[str, str]) -> None:
+    """Refuse ids that are whole numbers in another order than the rows, if links between row numbers may mean them."""
+    ends = dict.fromkeys(map(str, np.unique(links.index).tolist()))
+    named = node_table(table, ends, links.where, columns)
+    if "id" not in named.columns or not ends:
+        return
+    ids = named.text("id")
+    if ends.keys() <= set(ids) and ids != [str(row) for row in range(len(ids))]:
+        raise InputError(
+            f"{links.where} names nodes by number, and {table.where} has these numbers as ids in another order than its"
+            " rows; give the edges as a frame with the columns source and target if they are ids, or leave the ids out."
+        )
 
 
 def _edges(graph: Any) -> Table | Links:
@@ -166,40 +213,43 @@ def _is_frame(given: Any) -> bool:
     return _is_a(given, "pandas", "DataFrame") or _is_a(given, "polars", "DataFrame")
 
 
-def networkx_tables(graph: Any, where: str) -> tuple[Table, Table | None, Table]:
-    """Edges, features and nodes of a NetworkX graph, directed or not, simple or not.
+def networkx_tables(graph: Any, where: str) -> tuple[Table, Table]:
+    """Edges and nodes of a NetworkX graph, directed or not, simple or not.
 
-    Numeric node attributes are the features and must be on every node; others are left out with a warning. If any edge
-    has a weight, an edge without one has weight 1, as in NetworkX.
+    Node attributes are columns; one that is an array has a column for each number. If any edge has a weight, an edge
+    without one has weight 1, as in NetworkX.
     """
-    links = list(graph.edges(data="weight"))
-    source, target, weight = (list(column) for column in zip(*links, strict=True)) if links else ([], [], [])
+    links = list(graph.edges(data=True))
+    source, target, about = (list(column) for column in zip(*links, strict=True)) if links else ([], [], [])
     ends: dict[str, Column] = {"source": _names(source), "target": _names(target)}
-    if any(value is not None for value in weight):
-        ends["weight"] = [1 if value is None else value for value in weight]
+    if any(edge.get("weight") is not None for edge in about):
+        ends["weight"] = [1 if edge.get("weight") is None else edge["weight"] for edge in about]
+    others = dict.fromkeys(str(key) for edge in about for key in edge if key not in ("weight", "id"))
+    unread(f"the edges of {where}", list(others), "an edge has two ends and perhaps a weight")
     ids = _names(graph)
-    attributes = dict.fromkeys(k for _, node in graph.nodes(data=True) for k in node if k not in ("id", "label"))
-    numeric, other = {}, []
-    for name in attributes:
-        values = [node.get(name) for _, node in graph.nodes(data=True)]
-        kinds = {isinstance(value, int | float | np.number | np.bool_) for value in values if not is_missing(value)}
-        if kinds == {False}:
-            other.append(str(name))
-            continue
-        if None in values:
-            lacking = ids[values.index(None)]
-            raise InputError(
-                f"{where} has the attribute {name!r} on some nodes but not on {lacking!r}; "
-                f"give it to every node or to none."
-            )
-        numeric[str(name)] = values
-    if other:
-        logger.warning("%s: node attributes that are not numbers are left out: %s.", where, ", ".join(other))
     columns: dict[str, Column] = {"id": ids}
-    if any("label" in node for _, node in graph.nodes(data=True)):
-        columns["label"] = [node.get("label") for _, node in graph.nodes(data=True)]
-    features = Table(where, where, {"id": ids} | numeric, len(ids)) if numeric else None
-    return Table(where, where, ends, len(source)), features, Table(where, where, columns, len(ids))
+    nodes = [node for _, node in graph.nodes(data=True)]
+    for key in dict.fromkeys(key for node in nodes for key in node if key != "id"):
+        values = [node.get(key) for node in nodes]
+        columns |= _attribute(str(key), values, ids, where)
+    return Table(where, where, ends, len(source)), Table(where, where, columns, len(ids))
+
+
+def _attribute(name: str, values: list[Any], ids: list[str], where: str) -> dict[str, Column]:
+    """A node attribute as a column, or as one for each number if the nodes have arrays of one length."""
+    lists = [value.tolist() if hasattr(value, "tolist") else value for value in values]
+    if not any(isinstance(value, list | tuple | dict | set) for value in lists):
+        return {name: lists}
+    lengths = [len(value) if isinstance(value, list | tuple) else None for value in lists]
+    odd = next(
+        (node for node, length in zip(ids, lengths, strict=True) if length in (None, 0) or length != lengths[0]), None
+    )
+    if odd is not None:
+        raise InputError(
+            f"{where} has the attribute {name!r}, which is an array on some nodes and something else, or of another"
+            f" length, on {odd!r}; give every node an array of one length."
+        )
+    return {f"{name}[{place}]": [value[place] for value in lists] for place in range(len(lists[0]))}
 
 
 def _names(nodes: Any) -> list[str]:

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from costa.errors import InputError
-from costa.graphs.assembly import encode_labels, logger, missing_labels, remedy
+from costa.graphs.assembly import logger, remedy
 from costa.graphs.checks import check_count
 from costa.graphs.chunks import Chunk, ChunkedTable, canonical
 from costa.graphs.edges import Links, lay_out
 from costa.graphs.identity import digest
+from costa.graphs.labels import as_labels, check_classes, sorted_labels
 from costa.graphs.matrices import RAW, Matrix, open_matrix
 from costa.graphs.numbering import Numbering
 from costa.graphs.stages import Done, Report, begin, silent
@@ -172,8 +173,6 @@ def _number(nodes: ChunkedTable | None, matrix: Matrix) -> Numbering:
 def _labels(nodes: ChunkedTable | None, n: int) -> tuple[NDArray[np.int64], list[str]]:
     """The codes of the labels, −1 if unlabelled, and their names."""
     if nodes is None or "label" not in nodes.names:
-        if nodes is not None:
-            missing_labels(nodes.where, nodes.names)
         return np.full(n, -1), []
     import pyarrow
 
@@ -182,10 +181,13 @@ def _labels(nodes: ChunkedTable | None, n: int) -> tuple[NDArray[np.int64], list
         for chunk in nodes.chunks(["label"])
     ]
     labels = pyarrow.chunked_array(parts).dictionary_encode().unify_dictionaries()
-    names = labels.chunk(0).dictionary.to_pylist()
-    codes, label_names = encode_labels(names)
-    places = np.concatenate([part.indices.to_numpy() for part in labels.chunks])
-    return codes.numpy()[places], label_names
+    texts = as_labels(labels.chunk(0).dictionary, f"the labels in {nodes.where}")
+    names = sorted_labels(texts)
+    code = {"": -1} | {name: number for number, name in enumerate(names)}
+    codes = np.array([code[text] for text in texts])
+    y = codes[np.concatenate([part.indices.to_numpy() for part in labels.chunks])]
+    check_classes(names, int((y >= 0).sum()), f"the labels in {nodes.where}")
+    return y, names
 
 
 def _read_links(table: ChunkedTable, numbering: Numbering, folder: Path, done: Done) -> Links:

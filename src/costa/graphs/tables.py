@@ -1,17 +1,18 @@
-"""Tables: CSV, TSV and Parquet files, pandas and polars frames, all read the same way.
+"""Tables: CSV, TSV, Parquet and JSON-lines files, pandas and polars frames, all read the same way.
 
-A table has column names; in a text file they are the first line. Rows below it are counted from 1. Ids and labels are
-compared as text without surrounding blanks; a whole number in a typed column is written without a decimal point,
-because pandas turns 1 into 1.0 in a column with missing values.
+A table has column names; in a text file they are the first line, in JSON lines the keys. Rows are counted from 1. Ids
+and labels are compared as text without surrounding blanks; a whole number in a typed column is written without a
+decimal point, because pandas turns 1 into 1.0 in a column with missing values.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from numpy.typing import NDArray
 from costa.errors import InputError
 from costa.wording import counted
 
-KINDS = (".csv", ".tsv", ".parquet")
+KINDS = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
+INDEX = "index"
+"""What an index of a pandas frame without a name is called as a column."""
 EXACT = 2**53
 """Up to here float64 represents every whole number exactly."""
 
@@ -37,18 +40,34 @@ class Table:
         short: Its name in messages about another table: the file name.
         columns: The columns by name.
         rows: The number of rows.
+        index: The column that was a pandas frame's index; it may hold ids but is no feature.
     """
 
     where: str
     short: str
-    columns: dict[str, Column]
+    columns: dict[str, Column] = field(repr=False)
     rows: int
+    index: str | None = None
 
     def cells(self, name: str) -> list[Any]:
         """A column as Python objects."""
         require_column(name, list(self.columns), self.where)
         column = self.columns[name]
         return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+    def take(self, rows: Sequence[int] | None) -> Table:
+        """These rows, in this order; None for all."""
+        if rows is None:
+            return self
+        columns: dict[str, Column] = {
+            name: column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
+            for name, column in self.columns.items()
+        }
+        return replace(self, columns=columns, rows=len(rows))
+
+    def without(self, *names: str) -> Table:
+        """The table without these columns, if it has them."""
+        return replace(self, columns={name: column for name, column in self.columns.items() if name not in names})
 
     def text(self, name: str) -> list[str]:
         """A column as text; a missing value becomes the empty string."""
@@ -160,20 +179,31 @@ def _shown(cell: object) -> str:
 
 def read_table(path: Path) -> Table:
     """The table in a file whose name ends in one of :data:`KINDS`."""
-    return _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_csv(path)
+    kind = path.suffix.lower()
+    if kind == ".parquet":
+        return _read_parquet(path)
+    return _read_csv(path) if kind in (".csv", ".tsv") else _read_json_lines(path)
 
 
 def from_frame(frame: Any, where: str) -> Table:
-    """A pandas or polars frame as a table; a pandas index named ``id`` becomes a column."""
-    if getattr(getattr(frame, "index", None), "name", None) == "id" and "id" not in frame.columns:
-        frame = frame.reset_index()
+    """A pandas or polars frame as a table; a pandas index that says more than the rows' positions becomes a column."""
+    index = getattr(frame, "index", None)
+    if index is not None and index.name is None and index.equals(type(index)(range(len(frame)))):
+        index = None
+    if index is not None:
+        if index.nlevels > 1:
+            raise InputError(
+                f"{where} has an index of {index.nlevels} levels; make columns of them with reset_index()."
+            )
+        called = str(INDEX if index.name is None else index.name).strip()
+        frame = frame.reset_index(names=called) if called not in frame.columns else frame.reset_index(drop=True)
     names = list(frame.columns)
     check_names([str(name).strip() for name in names], where)
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name].to_numpy()
         columns[str(name).strip()] = values if values.dtype.kind in "biuf" else frame[name].to_list()
-    return Table(where, where, columns, len(frame))
+    return Table(where, where, columns, len(frame), None if index is None else called)
 
 
 def check_file(path: Path) -> None:
@@ -319,3 +349,26 @@ def _read_parquet(path: Path) -> Table:
         # Python objects keep integers distinct from floats; a NumPy column with missing values does not.
         columns[name] = column.to_numpy() if whole or pyarrow.types.is_floating(column.type) else column.to_pylist()
     return Table(where, path.name, columns, table.num_rows)
+
+
+def _read_json_lines(path: Path) -> Table:
+    where = repr(str(path))
+    check_file(path)
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(_decode(path.read_bytes(), where).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            raise InputError(
+                f'{where} is not a JSON object in line {number}; write one a line, such as {{"id": "ann"}}.'
+            )
+        rows.append({key.strip(): cell for key, cell in row.items()})
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    if not names:
+        raise InputError(f'{where} is empty; write one JSON object a line, such as {{"id": "ann"}}.')
+    check_names(names, where)
+    return Table(where, path.name, {name: [row.get(name) for row in rows] for name in names}, len(rows))
