@@ -89,14 +89,19 @@ def _fits(graph: Data) -> bool:
     return not isinstance(graph, StoredGraph) or needed <= graph.memory
 
 
-def _score(
-    name: str, graph: Data, nodes: Tensor | None, protocol: str, repeats: int, device: torch.device | None
-) -> Baseline:
+def baseline_vectors(name: str, graph: Data, nodes: Tensor | None = None) -> Tensor:
+    """The vectors of a baseline, with seed 0 and the settings chosen from the graph; all, or those of these nodes."""
     method = get_method(name)
     merged: Any = settings.merge(method.Settings, [("graph", method.choose(graph))])[0]
     built = training.build(method, merged, graph, 0, torch.device("cpu"))
     built.prepare(graph)
     built.fit(graph)
-    z, labels = rows_at(built.embed_rows(graph), nodes), labels_of(graph, nodes)
+    return rows_at(built.embed_rows(graph), nodes)
+
+
+def _score(
+    name: str, graph: Data, nodes: Tensor | None, protocol: str, repeats: int, device: torch.device | None
+) -> Baseline:
+    z, labels = baseline_vectors(name, graph, nodes), labels_of(graph, nodes)
     result = linear_probe(z, labels.y, protocol, repeats=repeats, masks=labels, device=device)
     return Baseline(result.accuracy.mean, cluster(z, labels.y).nmi)

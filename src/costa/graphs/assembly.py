@@ -86,6 +86,8 @@ def assemble(
     y, label_names = encode_labels(labels)
     x = make_features(edge_index, edge_weight, len(ids), links.where) if matched is None else matched
     data = Data(x=x, edge_index=edge_index, y=y)
+    if matched is None:
+        data.x_from_edges = True
     if edge_weight is not None:
         data.edge_weight = edge_weight
     data.node_ids = ids
