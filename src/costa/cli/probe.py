@@ -75,18 +75,15 @@ def _probe_links(run: Path, data_dir: Path | None, memory: str | None) -> None:
         numbers = [validation, score.auc, score.ap, *score.hits.values()]
         return [name, *(number(None if value is None else 100 * value, ".1f") for value in numbers)]
 
-    rows = [
-        row(VECTOR_SCORES[name] + " (chosen)" * (name == result.chosen), result.validation[name], score)
-        for name, score in result.scores.items()
-    ]
+    rows = [row(VECTOR_SCORES[name], result.validation[name], score) for name, score in result.scores.items()]
     rows += [row(LINK_BASELINES[name], None, score) for name, score in result.baselines.items()]
-    columns = ("validation AUC", "AUC", "AP", *(f"hits@{k}" for k in HITS))
+    columns = ("validation", "AUC", "AP", *(f"hits@{k}" for k in HITS))
     print_table(("score", *columns), [*rows, row("chance", None, result.chance)], right=columns)
     test, others = counted(result.edges[1], "held-out edge"), counted(result.non_edges[1], "non-edge")
     say(
         f"\nPercent, of {test} against {others}, drawn uniformly from all pairs of nodes without an edge;"
-        f" {result.edges[0]:,} other held-out edges chose the score, against {result.non_edges[0]:,}. The model, the"
-        " scores and the baselines have seen none of them."
+        f" {result.edges[0]:,} other held-out edges chose the {VECTOR_SCORES[result.chosen]} by AUC (validation)."
+        " Neither the model nor a score has seen them; features are compared by their cosine."
     )
     note(result.too_few())
     if below := result.not_above():

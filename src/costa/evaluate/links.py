@@ -52,10 +52,10 @@ LINK_BASELINES = {
     "common-neighbours": "common neighbours",
     "adamic-adar": "Adamic–Adar",
     "preferential-attachment": "preferential attachment",
-    "raw": "cosine of raw features",
-    "diffused": "cosine of diffused features",
+    "raw": "raw features",
+    "diffused": "diffused features",
 }
-"""The baselines, and what each is called."""
+"""The baselines, and what each is called; features are compared by their cosine."""
 
 
 @dataclass(frozen=True)

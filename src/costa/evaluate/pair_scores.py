@@ -152,8 +152,8 @@ def vector_score(name: str, z: Tensor, training: Data) -> PairScore:
 
 
 VECTOR_SCORES = {
-    "cosine": "cosine of the vectors",
-    "dot": "dot product of the vectors",
-    "logistic": "logistic regression on their products",
+    "cosine": "cosine of vectors",
+    "dot": "dot product of vectors",
+    "logistic": "logistic regression",
 }
 """How pairs of vectors are scored, and what that is called."""

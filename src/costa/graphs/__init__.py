@@ -22,8 +22,14 @@ if TYPE_CHECKING:
     from costa.graphs.sizes import Sizes
 
 __all__ = [
-    *("BENCHMARKS", "as_graph", "graph_sizes", "hold_out_edges"),
-    *("is_name", "load_graph", "name_files", "named_files"),
+    "BENCHMARKS",
+    "as_graph",
+    "graph_sizes",
+    "hold_out_edges",
+    "is_name",
+    "load_graph",
+    "name_files",
+    "named_files",
 ]
 
 LATER = {"as_graph": "memory", "hold_out_edges": "held_edges"}

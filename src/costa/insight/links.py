@@ -14,6 +14,7 @@ An edge of the graph is never among them, also one that training did not see, an
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +81,16 @@ def links_of_run(folder: Path, k: int, data_dir: Path | None = None, memory: str
         data_dir: Folder that is searched first for benchmark graphs.
         memory: As for :func:`costa.runs.load_run_graph`.
     """
-    edges, z, probe = runs.load_run_edges(folder, data_dir, memory), runs.load_embeddings(folder), runs.read_metrics(folder).links
-    name, why = ("cosine", "no held-out edges chose another score") if probe is None else (probe.chosen, "chosen by held-out edges")
+    edges, z, probe = (
+        runs.load_run_edges(folder, data_dir, memory),
+        runs.load_embeddings(folder),
+        runs.read_metrics(folder).links,
+    )
+    name, why = (
+        ("cosine", "no held-out edges chose another score")
+        if probe is None
+        else (probe.chosen, "chosen by held-out edges")
+    )
     found = likely_links(vector_score(name, z, edges.training), z, edges.whole, k)
     ids = edges.whole.get("node_ids")
     ends = [[str(node) if ids is None else ids[node] for node in end] for end in found.pairs.tolist()]
@@ -92,7 +101,9 @@ def links_of_run(folder: Path, k: int, data_dir: Path | None = None, memory: str
 def write_links(path: Path, rows: list[tuple[str, str, float]]) -> None:
     """Write links as CSV with the columns source, target and score."""
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("source", "target", "score"), *rows])
+        writer = csv.writer(file)
+        writer.writerow(("source", "target", "score"))
+        writer.writerows((source, target, f"{score:.6g}") for source, target, score in rows)
 
 
 def likely_links(score: PairScore, z: Tensor, graph: Data, k: int) -> LikelyLinks:
@@ -175,7 +186,7 @@ def _two_steps(a: Any) -> Iterator[Tensor]:
     before = np.cumsum(a @ degree.astype(np.float64))
     blocks = np.searchsorted(before, np.arange(PRODUCTS, before[-1], PRODUCTS))
     edges = np.unique([0, *blocks, n])
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         near = a[start:stop] @ a
         near -= near.multiply(a[start:stop])
         near.eliminate_zeros()

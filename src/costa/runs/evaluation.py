@@ -159,7 +159,9 @@ def _with_held_out_edges(folder: Path) -> str:
     """The command that trains a run's method on the same graph with held-out edges."""
     config = read_config(folder)
     graph, *more = named_files(config["graph"])
-    options = [word for name, file in zip(("features", "nodes"), more, strict=True) if file for word in (f"--{name}", file)]
+    options = [
+        word for name, file in zip(("features", "nodes"), more, strict=True) if file for word in (f"--{name}", file)
+    ]
     given = ["--edges", graph, *options] if options else [graph]
     out = folder.with_name(f"{folder.name}-links")
     return shlex.join(
