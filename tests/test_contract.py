@@ -119,6 +119,7 @@ METRICS = {
     "clustering": {"nmi": float, "ari": float},
     "sample": type(None),  # or nodes and of
     "floor": {"raw": BASELINE, "diffused": BASELINE, "hops": BASELINE, "untrained": BASELINE},
+    "links": type(None),  # or the scores of costa probe --task links
 }
 
 

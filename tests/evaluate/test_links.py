@@ -40,12 +40,12 @@ def test_the_measures_are_what_their_definitions_say(ties):
 
 def test_chance_is_what_random_scores_reach():
     random = np.random.default_rng(0)
-    drawn = [LinkScore.of(random.random(50), random.random(400)) for _ in range(300)]
-    chance = LinkScore.of_chance(50, 400)
-    assert np.mean([score.auc for score in drawn]) == pytest.approx(chance.auc, abs=0.01)
-    assert np.mean([score.ap for score in drawn]) == pytest.approx(chance.ap, rel=0.1)
+    drawn = [LinkScore.of(random.random(400), random.random(4000)) for _ in range(100)]
+    chance = LinkScore.of_chance(400, 4000)
+    assert np.mean([score.auc for score in drawn]) == pytest.approx(chance.auc, abs=0.006)
+    assert np.mean([score.ap for score in drawn]) == pytest.approx(chance.ap, rel=0.05)
     for k in links.HITS:
-        assert np.mean([score.hits[k] for score in drawn]) == pytest.approx(chance.hits[k], rel=0.1)
+        assert np.mean([score.hits[k] for score in drawn]) == pytest.approx(chance.hits[k], rel=0.2)
 
 
 def vectors(graph):

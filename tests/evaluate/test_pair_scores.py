@@ -79,9 +79,11 @@ def test_the_regression_is_scikit_learns_and_finds_what_makes_an_edge():
     i, j = pairs_of(np.concatenate([edges, sample_non_edges(numbers, 300, len(numbers), random)]))
     unit = z.double() / z.double().norm(dim=1, keepdim=True)
     products = (unit[i] * unit[j]).numpy()
-    reference = LogisticRegression(max_iter=1000).fit(products / products.std(axis=0), np.arange(len(i)) < len(numbers))
-    score = pair_scores.logistic(z, graph)
-    expected = reference.decision_function(products / products.std(axis=0)) - reference.intercept_
+    scaled, truth = products / products.std(axis=0), np.arange(len(i)) < len(numbers)
+    reference = LogisticRegression(C=2, max_iter=1000).fit(scaled, truth)
+    weak, score = pair_scores.logistic(z, graph, (0.1, 2.0 * len(i)))  # a strength is that of the mean
+    assert weak.weight.norm() < score.weight.norm()
+    expected = reference.decision_function(scaled) - reference.intercept_
     np.testing.assert_allclose(score(torch.stack([i, j])).numpy(), expected, rtol=1e-2, atol=1e-3)
     assert score.weight.argmax() == 0
 
@@ -90,4 +92,5 @@ def test_the_regression_does_not_look_at_held_out_edges():
     graph = planted_partition(150, 2, 5, degree=8, seed=1)
     z = torch.randn(150, 6, generator=torch.Generator().manual_seed(0))
     (one, _), (other, _) = (hold_out_edges(each, 0.2) for each in (graph, with_other_edges(graph, 0.2)))
-    assert torch.equal(pair_scores.logistic(z, one).weight, pair_scores.logistic(z, other).weight)
+    first, second = (pair_scores.vector_score("logistic", z, each, 10.0) for each in (one, other))
+    assert torch.equal(first.weight, second.weight)

@@ -7,12 +7,12 @@ probability and none twice. A part has as many as edges but at least :data:`NON_
 **Measures**, of test pairs:
 
 - AUC, the probability that an edge has a higher score than a non-edge; ties count half. Chance is ½.
-- Average precision: the mean, over the edges, of the precision at the score of each. Chance is their share of the pairs.
+- Average precision: the mean, over the edges, of the precision at the score of each. Chance is the share of edges.
 - Hits@k: the share of edges with a higher score than the k-th best non-edge, as OGB has it. Chance is about k over the
   number of non-edges.
 
-**Choice.** Three scores come from the vectors (:mod:`costa.evaluate.pair_scores`). The one with the best validation AUC
-is the run's. Baselines see the training graph alone, too.
+**Choice.** Three scores come from the vectors (:mod:`costa.evaluate.pair_scores`), one of them in several strengths.
+That with the best validation AUC is the run's. Baselines see the training graph alone, too.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from torch_geometric.data import Data
 from costa.errors import InputError
 from costa.evaluate.baselines import baseline_vectors
 from costa.evaluate.pair_scores import (
+    STRENGTHS,
     VECTOR_SCORES,
     PairScore,
     adamic_adar,
     common_neighbours,
     cosine,
+    dot_product,
+    logistic,
     preferential_attachment,
-    vector_scores,
 )
 from costa.graphs.pairs import count_pairs, edge_numbers, pairs_of, sample_non_edges
 from costa.wording import counted
@@ -105,6 +107,7 @@ class LinkProbe:
         non_edges: The number of non-edges of each part.
         validation: The validation AUC of each of :data:`~costa.evaluate.pair_scores.VECTOR_SCORES`.
         chosen: The best of them, which the run is judged by.
+        strength: The best strength of the logistic regression, by the same measure.
         scores: The test scores of all of them.
         baselines: Those of :data:`LINK_BASELINES`.
     """
@@ -113,6 +116,7 @@ class LinkProbe:
     non_edges: tuple[int, int]
     validation: Mapping[str, float]
     chosen: str
+    strength: float
     scores: Mapping[str, LinkScore]
     baselines: Mapping[str, LinkScore]
 
@@ -140,6 +144,7 @@ class LinkProbe:
             "non_edges": list(self.non_edges),
             "validation": dict(self.validation),
             "chosen": self.chosen,
+            "strength": self.strength,
             "scores": {name: score.to_dict() for name, score in self.scores.items()},
             "baselines": {name: score.to_dict() for name, score in self.baselines.items()},
         }
@@ -154,7 +159,7 @@ class LinkProbe:
             {name: LinkScore.from_dict(score) for name, score in entry[field].items()}
             for field in ("scores", "baselines")
         )
-        return cls(edges, non_edges, dict(entry["validation"]), entry["chosen"], scores, baselines)
+        return cls(edges, non_edges, dict(entry["validation"]), entry["chosen"], entry["strength"], scores, baselines)
 
 
 def link_probe(z: Tensor, whole: Data, training: Data, held: Tensor) -> LinkProbe:
@@ -167,13 +172,17 @@ def link_probe(z: Tensor, whole: Data, training: Data, held: Tensor) -> LinkProb
         held: The held-out edges, 2 × h, from :func:`costa.graphs.hold_out_edges`.
     """
     validation, test = _parts(whole, held)
-    fitted = dict(vector_scores(z, training))
+    regressions = dict(zip(STRENGTHS, logistic(z, training, STRENGTHS), strict=True))
+    by_strength = {strength: _measured(score, *validation).auc for strength, score in regressions.items()}
+    strength = max(by_strength, key=by_strength.__getitem__)
+    fitted = {"cosine": cosine(z), "dot": dot_product(z), "logistic": regressions[strength]}
     by_validation = {name: _measured(score, *validation).auc for name, score in fitted.items()}
     return LinkProbe(
         edges=(validation[0].shape[1], test[0].shape[1]),
         non_edges=(validation[1].shape[1], test[1].shape[1]),
         validation=by_validation,
         chosen=max(by_validation, key=by_validation.__getitem__),
+        strength=strength,
         scores={name: _measured(score, *test) for name, score in fitted.items()},
         baselines={name: _measured(score, *test) for name, score in _baselines(training)},
     )

@@ -17,7 +17,7 @@ A is 0 or 1: weights do not count, and self-loops are left out. Only the order o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,8 @@ from costa.nn.sparse import is_csr, to_scipy
 
 AT_ONCE = 2**22
 """Numbers of rows that are multiplied at a time."""
+STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Strengths of the logistic regression, among which validation chooses."""
 FITTED = 20_000
 """The most edges that the logistic regression learns from, and as many non-edges."""
 
@@ -86,12 +88,12 @@ def cosine(x: Tensor) -> PairScore:
     return PairScore(to_scipy(unit) if is_csr(unit) else unit)
 
 
-def logistic(z: Tensor, training: Data) -> PairScore:
-    """Logistic regression on u_i ∘ u_j, u_i = z_i/‖z_i‖, between edges of the training graph and pairs without one.
+def logistic(z: Tensor, training: Data, strengths: Sequence[float]) -> list[PairScore]:
+    """Logistic regressions on u_i ∘ u_j, u_i = z_i/‖z_i‖, between edges of the training graph and pairs without one.
 
-    The columns are divided by their standard deviations σ first, and β is penalised by ½‖β‖² (C = 1). Both classes have
-    the same number of pairs, at most :data:`FITTED`, drawn with the training graph alone: held-out edges are not
-    looked at, not even to keep them out of the pairs without an edge.
+    The columns are divided by their standard deviations σ first. With the strength c, the mean loss counts c times
+    and the penalty is ½‖β‖². Both classes have the same number of pairs, at most :data:`FITTED`, drawn from the
+    training graph alone: held-out edges are not looked at, not even to keep them out of the pairs without an edge.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -103,8 +105,10 @@ def logistic(z: Tensor, training: Data) -> PairScore:
     products = (unit[i] * unit[j]).numpy().astype(np.float64)
     deviation = products.std(axis=0)
     deviation[deviation == 0] = 1
-    model = LogisticRegression(max_iter=1000).fit(products / deviation, np.arange(2 * count) < count)
-    return PairScore(unit, torch.from_numpy(model.coef_[0] / deviation).float())
+    products /= deviation
+    is_edge = np.arange(2 * count) < count
+    fitted = (LogisticRegression(C=c / (2 * count), max_iter=1000).fit(products, is_edge) for c in strengths)
+    return [PairScore(unit, torch.from_numpy(model.coef_[0] / deviation).float()) for model in fitted]
 
 
 def adjacency(graph: Data) -> Any:
@@ -138,16 +142,10 @@ def preferential_attachment(graph: Data) -> PairScore:
     return PairScore(torch.from_numpy(adjacency(graph).sum(axis=1)).double()[:, None])
 
 
-def vector_scores(z: Tensor, training: Data) -> Iterator[tuple[str, PairScore]]:
-    """The scores that vectors give, among which validation chooses."""
-    for name in VECTOR_SCORES:
-        yield name, vector_score(name, z, training)
-
-
-def vector_score(name: str, z: Tensor, training: Data) -> PairScore:
-    """One of :data:`VECTOR_SCORES`."""
+def vector_score(name: str, z: Tensor, training: Data, strength: float) -> PairScore:
+    """One of :data:`VECTOR_SCORES`; the strength is that of the logistic regression."""
     if name == "logistic":
-        return logistic(z, training)
+        return logistic(z, training, [strength])[0]
     return cosine(z) if name == "cosine" else dot_product(z)
 
 

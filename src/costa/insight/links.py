@@ -81,17 +81,14 @@ def links_of_run(folder: Path, k: int, data_dir: Path | None = None, memory: str
         data_dir: Folder that is searched first for benchmark graphs.
         memory: As for :func:`costa.runs.load_run_graph`.
     """
-    edges, z, probe = (
-        runs.load_run_edges(folder, data_dir, memory),
-        runs.load_embeddings(folder),
-        runs.read_metrics(folder).links,
-    )
-    name, why = (
-        ("cosine", "no held-out edges chose another score")
-        if probe is None
-        else (probe.chosen, "chosen by held-out edges")
-    )
-    found = likely_links(vector_score(name, z, edges.training), z, edges.whole, k)
+    edges, z = runs.load_run_edges(folder, data_dir, memory), runs.load_embeddings(folder)
+    probe = runs.read_metrics(folder).links
+    if probe is None:
+        name, score, why = "cosine", cosine(z), "no held-out edges chose another score"
+    else:
+        name, why = probe.chosen, "chosen by held-out edges"
+        score = vector_score(name, z, edges.training, probe.strength)
+    found = likely_links(score, z, edges.whole, k)
     ids = edges.whole.get("node_ids")
     ends = [[str(node) if ids is None else ids[node] for node in end] for end in found.pairs.tolist()]
     rows = list(zip(*ends, found.scores.tolist(), strict=True))
