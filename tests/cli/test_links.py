@@ -162,6 +162,18 @@ def test_what_cannot_be_held_out_is_one_sentence(costa, tmp_path):
         assert not (tmp_path / "run").exists()
 
 
+def test_embedding_a_runs_own_graph_leaves_out_what_it_held_out(held_out, own_graph, costa, tmp_path):
+    run, _ = held_out
+    assert costa("embed", run, "--out", tmp_path / "own.npy").out.count("\n") == 1
+    given = costa("embed", run, own_graph, "--out", tmp_path / "given.npy")
+    assert "have seen all edges of friends" in given.out
+    own, all_edges, vectors = (
+        np.load(path) for path in (tmp_path / "own.npy", tmp_path / "given.npy", run / "embeddings.npy")
+    )
+    assert np.array_equal(own, vectors)
+    assert not np.allclose(all_edges, vectors)
+
+
 def read_links(path):
     header, *rows = list(csv.reader(path.open(newline="")))
     assert header == ["source", "target", "score"]

@@ -86,6 +86,8 @@ def _probe_links(run: Path, data_dir: Path | None, memory: str | None) -> None:
         " Neither the model nor a score has seen them; features are compared by their cosine."
     )
     note(result.too_few())
-    if below := result.not_above():
-        name, best, ours = below
-        note(f"not above {name} (AUC {100 * ours:.1f} against {100 * best:.1f})")
+    below = [
+        f"{name} by {measure} ({100 * ours:.1f} against {100 * best:.1f})"
+        for measure, name, best, ours in result.not_above()
+    ]
+    note(f"not above {', '.join(below)}" if below else None)

@@ -88,6 +88,11 @@ class LinkScore:
         hits = {k: k / (non_edges + 1) if k <= non_edges else None for k in HITS}
         return cls(0.5, edges / (edges + non_edges), hits)
 
+    def measures(self) -> dict[str, float]:
+        """All that could be measured, by name."""
+        hits = {f"hits@{k}": share for k, share in self.hits.items() if share is not None}
+        return {"AUC": self.auc, "AP": self.ap, **hits}
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {"auc": self.auc, "ap": self.ap, "hits": {str(k): share for k, share in self.hits.items()}}
@@ -125,11 +130,15 @@ class LinkProbe:
         """What scores drawn at random would reach."""
         return LinkScore.of_chance(self.edges[1], self.non_edges[1])
 
-    def not_above(self) -> tuple[str, float, float] | None:
-        """The best baseline, its AUC and the run's, if the run is not above it."""
-        name = max(self.baselines, key=lambda name: self.baselines[name].auc)
-        best, ours = self.baselines[name].auc, self.scores[self.chosen].auc
-        return (LINK_BASELINES[name], best, ours) if ours <= best else None
+    def not_above(self) -> list[tuple[str, str, float, float]]:
+        """Each measure by which the run is not above the best baseline: its name, the baseline's, its score, ours."""
+        below = []
+        for measure in self.scores[self.chosen].measures():
+            by_name = {name: score.measures()[measure] for name, score in self.baselines.items()}
+            best, ours = max(by_name, key=by_name.__getitem__), self.scores[self.chosen].measures()[measure]
+            if ours <= by_name[best]:
+                below.append((measure, LINK_BASELINES[best], by_name[best], ours))
+        return below
 
     def too_few(self) -> str | None:
         """A warning if there are few edges to test on; else None."""
