@@ -12,7 +12,8 @@ from costa.graphs import load_graph
 from costa.graphs.pairs import edge_numbers, number_pairs, pairs_of
 from tests.graphs.other_edges import with_other_edges
 
-SMALL = ("--epochs", 3, "--set", "encoder.width=8", "--no-probe")
+SMALL = ("--epochs", 3, "--set", "encoder.width=8", "--set", "encoder.powers=0,2", "--no-probe")
+"""Features without signal would choose no hop along the edges."""
 
 
 @pytest.fixture
@@ -47,13 +48,16 @@ def test_a_run_knows_what_it_held_out(held_out, own_graph):
 
 
 @pytest.mark.parametrize("features", [True, False])
-def test_held_out_edges_leave_no_trace_in_the_model(own_graph, costa, tmp_path, features):
+@pytest.mark.parametrize("method", ["costa-mv", "untrained"])
+def test_held_out_edges_leave_no_trace_in_the_model(own_graph, costa, tmp_path, method, features):
     if not features:
         (own_graph / "features.npy").unlink()
+    more = ("--epochs", 3, "--set", "encoder.steps=2") if method == "costa-mv" else ()
+    given = ("train", own_graph, "--method", method, *more)
     runs_of = {}
     for name in ("one", "other"):
         run = runs_of[name] = tmp_path / name
-        trained = costa("train", own_graph, "--hold-out-edges", "0.2", "--epochs", 3, "--out", run)
+        trained = costa(*given, "--hold-out-edges", "0.2", "--out", run)
         assert trained.code == 0, trained.err
         if name == "one":
             write_edges(own_graph, with_other_edges(load_graph(own_graph), 0.2))
@@ -64,6 +68,8 @@ def test_held_out_edges_leave_no_trace_in_the_model(own_graph, costa, tmp_path, 
         assert (runs_of["one"] / file).read_bytes() == (runs_of["other"] / file).read_bytes()
     scores = [json.loads((run / "metrics.json").read_text()) for run in runs_of.values()]
     assert scores[0]["floor"] == scores[1]["floor"]
+    assert costa(*given, "--no-probe", "--out", tmp_path / "all").code == 0
+    assert (tmp_path / "all" / "embeddings.npy").read_bytes() != (run / "embeddings.npy").read_bytes()
 
 
 def test_a_run_is_scored_on_what_it_held_out(held_out, costa):
