@@ -10,7 +10,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "links.md").read_text(encoding="utf
 
 
 def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return [block for kind, block in re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.M) if kind == language]
 
 
 def test_the_commands_print_the_tables_columns_and_a_list(costa, tmp_path, monkeypatch):
