@@ -16,7 +16,7 @@ def test_names_of_commands():
     names = {command.callback.__name__ for command in app.registered_commands}
     assert names == {
         "demo", "train", "estimate", "probe", "embed", "report", "datasets", "methods", "compare", "tune", "bias",
-        "bounds",
+        "bounds", "links",
     }  # fmt: skip
 
 
@@ -119,6 +119,7 @@ METRICS = {
     "clustering": {"nmi": float, "ari": float},
     "sample": type(None),  # or nodes and of
     "floor": {"raw": BASELINE, "diffused": BASELINE, "hops": BASELINE, "untrained": BASELINE},
+    "links": type(None),  # or the scores of costa probe --task links
 }
 
 

@@ -1,4 +1,3 @@
-import itertools
 import math
 
 import numpy as np
@@ -7,7 +6,7 @@ import torch
 
 from costa.errors import InputError
 from costa.graphs.checks import check_graph
-from costa.graphs.synthetic import _unrank, planted_partition
+from costa.graphs.synthetic import planted_partition
 
 
 def test_shape_and_form() -> None:
@@ -58,20 +57,6 @@ def test_every_pair_of_a_kind_is_equally_likely() -> None:
     off = ~np.eye(n, dtype=bool)
     p = 3.5 / pairs[True]
     assert np.abs(joined[off] / same[off] - p).max() < 5 * math.sqrt(p * (1 - p) / same[off].min())
-
-
-def test_unranking_lists_every_pair_once() -> None:
-    i, j = _unrank(np.arange(45))
-    pairs = sorted(itertools.combinations(range(10), 2), key=lambda pair: (pair[1], pair[0]))
-    assert list(zip(i.tolist(), j.tolist(), strict=True)) == pairs
-
-
-@pytest.mark.parametrize("j", [3, 10**5, 94_906_267, 10**9])
-def test_unranking_is_exact_where_the_square_root_is_not(j: int) -> None:
-    first = j * (j - 1) // 2
-    low, high = _unrank(np.array([first - 1, first, first + j - 1, first + j]))
-    assert low.tolist() == [j - 2, 0, j - 1, 0]
-    assert high.tolist() == [j - 1, j, j, j + 1]
 
 
 def test_features_are_centre_and_noise() -> None:

@@ -9,6 +9,7 @@ from costa.errors import InputError
 from costa.evaluate.baselines import Baseline
 from costa.evaluate.clustering import Clustering
 from costa.evaluate.health import Health
+from costa.evaluate.links import LinkProbe, LinkScore
 from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult, Score
 from costa.runs import metrics as module
@@ -16,6 +17,7 @@ from costa.runs.metrics import Metrics
 from costa.training import Watched
 
 PROTOCOL = "random-10-10-80"
+LINK = LinkScore(0.8, 0.7, {10: 0.5, 50: None})
 
 
 def probe(*accuracies, split=None):
@@ -43,6 +45,7 @@ def metrics():
         clustering=Clustering(0.5, 0.4),
         sample=Sample(50_000, 10**6),
         baselines={"raw": Baseline(0.7, 0.3), "untrained": Baseline(0.85, 0.2)},
+        links=LinkProbe((9, 18), (40, 40), {"dot": 0.8}, "dot", 10.0, {"dot": LINK}, {"adamic-adar": LINK}),
     )
 
 
@@ -57,11 +60,22 @@ def test_they_come_back_from_json(metrics, tmp_path):
 
 def test_a_file_of_an_earlier_version_is_read(metrics, tmp_path):
     entry = metrics.to_dict()
-    for name in ("embed_seconds", "trained_together", "versions", "health", "watch", "clustering", "sample", "floor"):
+    later = (
+        "embed_seconds",
+        "trained_together",
+        "versions",
+        "health",
+        "watch",
+        "clustering",
+        "sample",
+        "floor",
+        "links",
+    )
+    for name in later:
         del entry[name]
     (tmp_path / "metrics.json").write_text(json.dumps(entry))
     older = module.read_metrics(tmp_path)
-    missing = dict.fromkeys(("embed_seconds", "health", "watch", "clustering", "sample", "baselines"))
+    missing = dict.fromkeys(("embed_seconds", "health", "watch", "clustering", "sample", "baselines", "links"))
     assert older == replace(metrics, trained_together=1, versions={}, **missing)
 
 
@@ -73,6 +87,7 @@ def test_a_file_of_an_earlier_version_is_read(metrics, tmp_path):
         {"watch": {}},
         {"floor": {"raw": 0.5}},
         {"clustering": [1]},
+        {"links": {"edges": [1, 2]}},
     ],
 )
 def test_a_damaged_file_is_one_sentence(metrics, tmp_path, damage):

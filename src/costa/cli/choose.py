@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from costa.cli import options
-from costa.cli.console import percent, print_table, say
+from costa.cli.console import given_of, percent, print_table, say
 from costa.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,10 +58,8 @@ def compare(
 
 def refuse_with_choose(context: typer.Context) -> None:
     """Refuse options that say what ``--choose`` is to find out."""
-    for name, flag in DECIDED.items():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise InputError(f"--choose decides the method and its settings; leave out {flag}, or --choose.")
+    if flag := given_of(context, DECIDED):
+        raise InputError(f"--choose decides the method and its settings; leave out {flag}, or --choose.")
 
 
 def choose_job(

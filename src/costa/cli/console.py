@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -135,6 +135,15 @@ def _as_interrupt(number: int, frame: FrameType | None) -> None:
     """Treat SIGTERM, which a scheduler sends when time is up, as Ctrl-C, even if a shell ignores Ctrl-C."""
     handler = signal.getsignal(signal.SIGINT)
     (handler if callable(handler) else signal.default_int_handler)(number, frame)
+
+
+def given_of(context: typer.Context, flags: Mapping[str, str]) -> str | None:
+    """The first of these options that the command line has; ``flags`` is how each parameter is written there."""
+    for name, flag in flags.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            return flag
+    return None
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:

@@ -67,6 +67,15 @@ Choose = Annotated[
         "--choose", help="Choose the method by validation on the graph's labels: `costa compare`, then the best is run."
     ),
 ]
+HoldOutEdges = Annotated[
+    float | None,
+    typer.Option(
+        "--hold-out-edges",
+        metavar="SHARE",
+        help="Set this share of the edges aside before anything is computed, such as 0.1, for"
+        " `costa probe RUN --task links`.",
+    ),
+]
 NoProbe = Annotated[bool, typer.Option("--no-probe", help="Do not evaluate the vectors on the graph's labels.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was interrupted.")]
 Deterministic = Annotated[

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from costa.cli import options
-from costa.cli.console import note, say
+from costa.cli.console import given_of, note, number, print_table, say
+from costa.errors import InputError
+from costa.wording import counted
+
+if TYPE_CHECKING:
+    from costa.evaluate.links import LinkScore
+
+OF_LABELS = {"protocol": "--protocol", "repeats": "--repeats", "device": "--device"}
+"""The options that go with --task labels."""
 
 
 def probe(
+    context: typer.Context,
     run: options.Run,
+    task: Annotated[Literal["labels", "links"], typer.Option(help="What is predicted: labels, or links.")] = "labels",
     protocol: Annotated[str, typer.Option(help="One of the protocols above.")] = "random-10-10-80",
     repeats: Annotated[int, typer.Option(min=1, help="Number of splits.")] = 20,
     device: options.Device = "auto",
@@ -19,6 +30,8 @@ def probe(
     memory: options.Memory = None,
 ) -> None:
     """Evaluate a run's vectors by logistic regression on splits of the labels; write the result to RUN/metrics.json.
+
+    With --task links, evaluate them on the edges that `costa train --hold-out-edges` held out instead.
 
     \b
     random-10-10-80  10% train, 10% choose C, 80% test (the default)
@@ -29,6 +42,11 @@ def probe(
     strict-10-10-80  10% train, 10% choose C, both inside one fixed fifth; the other 80% test
     public           the graph's own masks: Planetoid's one split, WikiCS' twenty
     """
+    if task == "links":
+        if flag := given_of(context, OF_LABELS):
+            raise InputError(f"{flag} goes with --task labels; leave it out, or --task links.")
+        _probe_links(run, data_dir, memory)
+        return
     from costa import runs, training
     from costa.evaluate.samples import sample_of
     from costa.tuning.portfolio import not_held_out
@@ -43,3 +61,33 @@ def probe(
         say(f"{' ' * len(str(run))}  on {sample}, drawn at random")
     note(result.too_few())
     note(not_held_out(runs.read_config(run).get("chosen"), protocol))
+
+
+def _probe_links(run: Path, data_dir: Path | None, memory: str | None) -> None:
+    """Score the run on held-out edges, and print the table with the baselines."""
+    from costa import runs
+    from costa.evaluate.links import HITS, LINK_BASELINES
+    from costa.evaluate.pair_scores import VECTOR_SCORES
+
+    result = runs.probe_links(run, data_dir, memory)
+
+    def row(name: str, validation: float | None, score: LinkScore) -> list[str]:
+        numbers = [validation, score.auc, score.ap, *score.hits.values()]
+        return [name, *(number(None if value is None else 100 * value, ".1f") for value in numbers)]
+
+    rows = [row(VECTOR_SCORES[name], result.validation[name], score) for name, score in result.scores.items()]
+    rows += [row(LINK_BASELINES[name], None, score) for name, score in result.baselines.items()]
+    columns = ("validation", "AUC", "AP", *(f"hits@{k}" for k in HITS))
+    print_table(("score", *columns), [*rows, row("chance", None, result.chance)], right=columns)
+    test, others = counted(result.edges[1], "held-out edge"), counted(result.non_edges[1], "non-edge")
+    say(
+        f"\nPercent, of {test} against {others}, drawn uniformly from all pairs of nodes without an edge;"
+        f" {result.edges[0]:,} other held-out edges chose the {VECTOR_SCORES[result.chosen]} by AUC (validation)."
+        " Neither the model nor a score has seen them; features are compared by their cosine."
+    )
+    note(result.too_few())
+    below = [
+        f"{name} by {measure} ({100 * ours:.1f} against {100 * best:.1f})"
+        for measure, name, best, ours in result.not_above()
+    ]
+    note(f"not above {', '.join(below)}" if below else None)

@@ -9,6 +9,7 @@ import typer
 from costa.cli import options
 from costa.cli.console import console, say, say_stage
 from costa.errors import InputError
+from costa.wording import counted
 
 
 def train(
@@ -29,6 +30,7 @@ def train(
     choose: options.Choose = False,
     data_dir: options.DataDir = None,
     memory: options.Memory = None,
+    hold_out_edges: options.HoldOutEdges = None,
     no_probe: options.NoProbe = False,
     resume: options.Resume = False,
     deterministic: options.Deterministic = False,
@@ -42,6 +44,8 @@ def train(
     from costa.cli.choose import choose_job, refuse_with_choose
     from costa.cli.runs import execute, print_settings
     from costa.graphs import load_graph, name_files
+    from costa.graphs.held_edges import HeldOut
+    from costa.graphs.held_edges import hold_out_edges as hold_out
     from costa.graphs.storage import StoredGraph
     from costa.methods import get_method
     from costa.report import tensorboard as board
@@ -66,15 +70,21 @@ def train(
     )
     with ranks.first_before_others():
         data = load_graph(spec, data_dir=data_dir, memory=memory, report=say_stage)
+    numbers, several = range(seeds) if seeds else [seed or 0], seeds is not None
+    held_out = None
+    if hold_out_edges is not None:
+        # all seeds hold out the same edges, so that they differ only in the training
+        data, held = hold_out(data, hold_out_edges, seed=numbers[0])
+        held_out = HeldOut.of(data, held, hold_out_edges, numbers[0])
+        say(f"Held out: {counted(held_out.edges, 'edge')}, {hold_out_edges:.3g} of all; training sees the others.")
     if tensorboard is not None:
         board.check()
     # what a large graph suggests takes a while to find out
     alone = data.beside(ranks.sharing) if isinstance(data, StoredGraph) else data
     resolved = ranks.told(lambda: presets.resolve(chosen, alone, **layers))
     more: dict[str, Any] = {"probe": not no_probe, "resume": resume}
-    more |= {"memory": memory, "ranks": ranks, "announce": say}
+    more |= {"held_out": held_out, "memory": memory, "ranks": ranks, "announce": say}
     job = runs.Job(data, spec, method, resolved, ranks.device, **more)
-    numbers, several = range(seeds) if seeds else [seed or 0], seeds is not None
     if not told:
         estimate.of_job(job, memory, out, seeds or 1)
     if choose:

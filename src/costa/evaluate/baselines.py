@@ -21,6 +21,7 @@ from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
 from costa.graphs.identity import digest
 from costa.graphs.storage import StoredGraph
 from costa.methods import get_method
+from costa.methods.base import Method
 from costa.writing import replacing
 
 BASELINES = {
@@ -89,14 +90,25 @@ def _fits(graph: Data) -> bool:
     return not isinstance(graph, StoredGraph) or needed <= graph.memory
 
 
+def baseline_vectors(name: str, graph: Data) -> Tensor:
+    """The vectors of a baseline, a row for each node."""
+    return rows_at(_fitted(name, graph).embed_rows(graph), None)
+
+
 def _score(
     name: str, graph: Data, nodes: Tensor | None, protocol: str, repeats: int, device: torch.device | None
 ) -> Baseline:
+    built = _fitted(name, graph)
+    z, labels = rows_at(built.embed_rows(graph), nodes), labels_of(graph, nodes)
+    result = linear_probe(z, labels.y, protocol, repeats=repeats, masks=labels, device=device)
+    return Baseline(result.accuracy.mean, cluster(z, labels.y).nmi)
+
+
+def _fitted(name: str, graph: Data) -> Method:
+    """A baseline with the settings chosen from the graph and seed 0."""
     method = get_method(name)
     merged: Any = settings.merge(method.Settings, [("graph", method.choose(graph))])[0]
     built = training.build(method, merged, graph, 0, torch.device("cpu"))
     built.prepare(graph)
     built.fit(graph)
-    z, labels = rows_at(built.embed_rows(graph), nodes), labels_of(graph, nodes)
-    result = linear_probe(z, labels.y, protocol, repeats=repeats, masks=labels, device=device)
-    return Baseline(result.accuracy.mean, cluster(z, labels.y).nmi)
+    return built

@@ -18,19 +18,31 @@ from costa.wording import did_you_mean
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from costa.graphs.held_edges import hold_out_edges
     from costa.graphs.memory import as_graph
     from costa.graphs.sizes import Sizes
 
-__all__ = ["BENCHMARKS", "as_graph", "graph_sizes", "is_name", "load_graph", "name_files", "named_files"]
+__all__ = [
+    "BENCHMARKS",
+    "as_graph",
+    "graph_sizes",
+    "hold_out_edges",
+    "is_name",
+    "load_graph",
+    "name_files",
+    "named_files",
+]
+
+LATER = {"as_graph": "memory", "hold_out_edges": "held_edges"}
+"""What is imported on first use, because `costa --help` should not wait for PyTorch, and the module that has it."""
 
 Location = str | os.PathLike[str]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use: `costa --help` should not wait for PyTorch.
-    if name != "as_graph":
+    if name not in LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module("costa.graphs.memory").as_graph
+    return getattr(importlib.import_module(f"costa.graphs.{LATER[name]}"), name)
 
 
 def load_graph(

@@ -113,7 +113,7 @@ def assemble(
     elif features is not None and data.feature_names:
         data.x = as_tensor(data.columns.transform(data.table), features.where)
     else:
-        data.x = make_features(edge_index, edge_weight, len(ids), links.where)
+        data.x, data.x_from_edges = make_features(edge_index, edge_weight, len(ids), links.where), True
     data.y, data.label_names = _labels(labels, tables, len(ids))
     data.node_ids = ids
     return data

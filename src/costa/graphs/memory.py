@@ -113,7 +113,7 @@ def _from_data(given: Data) -> Data:
     if edge_weight is not None:
         data.edge_weight = edge_weight.to(device)
     if data.x is None:
-        data.x = make_features(edge_index, edge_weight, n, "the Data").to(device)
+        data.x, data.x_from_edges = make_features(edge_index, edge_weight, n, "the Data").to(device), True
     else:
         check_informative(data.x, "x of the Data")
     # what is stored of a run must not pass for a benchmark's

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from costa.errors import InputError
+from costa.graphs.pairs import pairs_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -70,7 +71,7 @@ def planted_partition(
     blocks = []
     for a in range(classes):
         size = len(members[a])
-        low, high = _unrank(_subset(size * (size - 1) // 2, p_in, rng))
+        low, high = pairs_of(_subset(size * (size - 1) // 2, p_in, rng)).numpy()
         blocks.append(np.stack([members[a][low], members[a][high]]))
         for b in range(a + 1, classes):
             i, j = np.divmod(_subset(size * len(members[b]), p_out, rng), len(members[b]))
@@ -101,11 +102,3 @@ def _probability(edges: float, pairs: int, where: str) -> float:
 def _subset(pairs: int, p: float, rng: np.random.Generator) -> NDArray[np.int64]:
     """Which of `pairs` pairs are joined when each is, independently, with probability p."""
     return rng.choice(pairs, size=rng.binomial(pairs, p), replace=False, shuffle=False)
-
-
-def _unrank(k: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The k-th pair i < j of the order (0,1), (0,2), (1,2), (0,3), …: k = j(j−1)/2 + i."""
-    j = ((1 + np.sqrt(1 + 8 * k.astype(np.float64))) / 2).astype(np.int64)
-    # From j ≈ 10⁸ on, the square root of a column's last pairs is rounded up to the next integer.
-    j -= j * (j - 1) // 2 > k
-    return k - j * (j - 1) // 2, j

@@ -6,10 +6,10 @@
 ``estimate``, from the formulas of ``costs`` and the measurements of ``pace``.
 """
 
-from costa.runs.evaluation import REPEATS, add_probe, probe_graph
+from costa.runs.evaluation import REPEATS, add_probe, probe_graph, probe_links
 from costa.runs.execution import assist, execute
 from costa.runs.files import CONFIG, MODEL, read_config
-from costa.runs.folder import claim, claim_folders, load_run_graph, run_folders
+from costa.runs.folder import claim, claim_folders, load_run_edges, load_run_graph, run_folders
 from costa.runs.jobs import DEFAULT_PROTOCOLS, Job
 from costa.runs.metrics import Metrics, pair_scores, read_metrics
 from costa.runs.models import embed, embed_rows, load_model, read_settings, rebuild

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,15 @@ from torch_geometric.data import Data
 from costa.errors import InputError
 from costa.evaluate.baselines import baseline_scores
 from costa.evaluate.clustering import cluster
+from costa.evaluate.links import LinkProbe, link_probe
 from costa.evaluate.probe import linear_probe, linear_probes
 from costa.evaluate.samples import Sample, labels_of, rows_at, sample_of, sampled_nodes
 from costa.evaluate.scores import ProbeResult
+from costa.graphs import named_files
 from costa.graphs.describe import is_labelled
 from costa.methods import get_method
+from costa.runs.files import read_config
+from costa.runs.folder import load_run_edges, recorded_held_out
 from costa.runs.jobs import DEFAULT_PROTOCOLS, Job
 from costa.runs.metrics import Metrics, read_metrics, write_metrics
 from costa.runs.vectors import load_embeddings
@@ -127,6 +132,41 @@ def probe_graph(
     nodes = sampled_nodes(graph.y)
     labels = labels_of(graph, nodes)
     return linear_probe(rows_at([z], nodes), labels.y, protocol, repeats=repeats, masks=labels, device=device)
+
+
+def probe_links(folder: Path, data_dir: Path | None = None, memory: str | None = None) -> LinkProbe:
+    """Score a run on the edges that it held out, and write the scores into ``metrics.json``.
+
+    Args:
+        folder: A RUN folder.
+        data_dir: Folder that is searched first for benchmark graphs.
+        memory: As for :func:`costa.runs.load_run_graph`.
+    """
+    if recorded_held_out(folder) is None:
+        raise InputError(
+            f"the run in {folder} was trained on all edges, so no edge is left to score it on; train one that holds"
+            f" some out: {_with_held_out_edges(folder)}"
+        )
+    edges, z = load_run_edges(folder, data_dir, memory), load_embeddings(folder)
+    assert edges.held is not None
+    result = link_probe(z, edges.whole, edges.training, edges.held)
+    with locked(folder):
+        write_metrics(folder, replace(read_metrics(folder), links=result))
+    return result
+
+
+def _with_held_out_edges(folder: Path) -> str:
+    """The command that trains a run's method on the same graph with held-out edges."""
+    config = read_config(folder)
+    graph, *more = named_files(config["graph"])
+    options = [
+        word for name, file in zip(("features", "nodes"), more, strict=True) if file for word in (f"--{name}", file)
+    ]
+    given = ["--edges", graph, *options] if options else [graph]
+    out = folder.with_name(f"{folder.name}-links")
+    return shlex.join(
+        ["costa", "train", *given, "--method", config["method"], "--hold-out-edges", "0.1", "--out", str(out)]
+    )
 
 
 def add_probe(folder: Path, result: ProbeResult, sample: Sample | None = None) -> None:

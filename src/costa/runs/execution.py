@@ -18,7 +18,7 @@ from costa.methods import get_method
 from costa.methods.base import Method
 from costa.runs.evaluation import evaluate_all
 from costa.runs.files import CONFIG, EMBEDDINGS, SCHEMA, write_json
-from costa.runs.folder import check_same_nodes, check_same_settings, has_ended, nodes_digest
+from costa.runs.folder import check_same_held_out, check_same_nodes, check_same_settings, has_ended, nodes_digest
 from costa.runs.jobs import Job
 from costa.runs.metrics import Metrics, read_metrics, write_metrics
 from costa.runs.models import save_state
@@ -99,6 +99,7 @@ def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
     flat = settings.flatten(job.resolved.values)
     if job.resume and (folder / CONFIG).exists():
         check_same_nodes(folder, job.graph)
+        check_same_held_out(folder, job.held_out)
         check_same_settings(folder, flat)
         if has_ended(folder):
             return read_metrics(folder)
@@ -120,6 +121,8 @@ def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
     }
     if job.chosen is not None:
         config["chosen"] = job.chosen
+    if job.held_out is not None:
+        config["held_out_edges"] = job.held_out.to_dict()
     write_json(folder / CONFIG, config)
     return None
 

@@ -6,14 +6,17 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
 from torch_geometric.data import Data
 
 from costa import settings
 from costa.errors import InputError
 from costa.graphs import load_graph, named_files
+from costa.graphs.held_edges import HeldOut
 from costa.methods import get_method
 from costa.runs.files import CONFIG, METRICS, read_config
 from costa.runs.jobs import Job
@@ -79,13 +82,27 @@ def check_same_settings(folder: Path, flat: dict[str, Any]) -> None:
 
 
 def load_run_graph(folder: Path, data_dir: Path | None, memory: str | None = None) -> Data:
-    """The graph that a run was trained on, kept on disk if the run's was.
+    """The graph that a run was trained on, without the edges that it held out, kept on disk if the run's was.
 
     Args:
         folder: A RUN folder.
         data_dir: Folder that is searched first for benchmark graphs.
         memory: As for :func:`costa.graphs.load_graph`; by default what the run was given.
     """
+    return load_run_edges(folder, data_dir, memory).training
+
+
+@dataclass(frozen=True)
+class RunEdges:
+    """The graph of a run with all its edges, the graph it was trained on, and the edges held out (None if none)."""
+
+    whole: Data
+    training: Data
+    held: Tensor | None = None
+
+
+def load_run_edges(folder: Path, data_dir: Path | None, memory: str | None = None) -> RunEdges:
+    """As :func:`load_run_graph`, with the edges that the run held out."""
     config = read_config(folder)
     where = config["graph"]
     files = named_files(where) if os.path.isabs(where) else ()
@@ -94,7 +111,40 @@ def load_run_graph(folder: Path, data_dir: Path | None, memory: str | None = Non
         raise InputError(f"the run in {folder} was trained on {missing[0]}, which no longer exists; put it back.")
     graph = load_graph(where, data_dir=data_dir, memory=memory or config.get("memory"))
     check_same_nodes(folder, graph)
-    return graph
+    held_out = recorded_held_out(folder)
+    if held_out is None:
+        return RunEdges(graph, graph)
+    return RunEdges(graph, *held_out.again(graph))
+
+
+def recorded_held_out(folder: Path) -> HeldOut | None:
+    """How a run held edges out; None if it did not."""
+    entry = read_config(folder).get("held_out_edges")
+    try:
+        return None if entry is None else HeldOut(**entry)
+    except TypeError:
+        raise InputError(f"{folder / CONFIG} is damaged: its 'held_out_edges' is wrong; train the run again.") from None
+
+
+def check_same_held_out(folder: Path, held_out: HeldOut | None) -> None:
+    """Refuse to resume a run with other edges held out than it started with."""
+    started = recorded_held_out(folder)
+    if started == held_out:
+        return
+    if started is None:
+        raise InputError(
+            f"the run in {folder} has seen all edges; resume it without --hold-out-edges, or train again into another"
+            " --out."
+        )
+    if held_out is None or (held_out.share, held_out.seed) != (started.share, started.seed):
+        raise InputError(
+            f"the run in {folder} started with --hold-out-edges {started.share:g}, drawn with the seed {started.seed};"
+            " resume it with the command that started it."
+        )
+    raise InputError(
+        f"the graph has other edges than when the run in {folder} started, so others would be held out; restore them,"
+        " or train again into another --out."
+    )
 
 
 def nodes_digest(graph: Data) -> str | None:

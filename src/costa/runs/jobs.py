@@ -10,6 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from costa import settings
+from costa.graphs.held_edges import HeldOut
 from costa.nn.ranks import ALONE, Ranks
 from costa.settings.presets import Resolved
 
@@ -22,7 +23,7 @@ class Job:
     """What is trained, on what, and how; the same for all seeds.
 
     Attributes:
-        graph: The graph, loaded and checked.
+        graph: The graph, loaded and checked, without the edges that are held out.
         spec: The graph as the user named it, so that ``costa probe`` finds it again.
         method: One of :data:`costa.methods.METHODS`.
         resolved: From :func:`costa.settings.presets.resolve`.
@@ -33,6 +34,7 @@ class Job:
         paired: Whether the run of seed s is evaluated on split s only, and only by the linear probe. That is all a
             table needs, and a twentieth of the work.
         chosen: How the method was chosen, written to ``config.json``; None if the user named it.
+        held_out: How edges were held out of the graph; None if none were.
         memory: The user's --memory, which commands on the run keep to as well; None if there was none.
         ranks: The processes that train it together.
         announce: Called with a line about work that takes a while or is skipped.
@@ -48,6 +50,7 @@ class Job:
     protocols: Sequence[str] = DEFAULT_PROTOCOLS
     paired: bool = False
     chosen: Mapping[str, Any] | None = None
+    held_out: HeldOut | None = None
     memory: str | None = None
     ranks: Ranks = ALONE
     announce: Callable[[str], None] = lambda text: None

@@ -11,6 +11,7 @@ from costa.errors import InputError
 from costa.evaluate.baselines import BASELINES, Baseline
 from costa.evaluate.clustering import Clustering
 from costa.evaluate.health import Health
+from costa.evaluate.links import LinkProbe
 from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult
 from costa.runs.files import METRICS, SCHEMA, read_json, write_json
@@ -45,6 +46,7 @@ class Metrics:
         sample: How many labelled nodes all scores are of; None if of all.
         baselines: What the baselines reach under the first default protocol (``floor`` in the file); None without
             labels.
+        links: Scores on held-out edges; None if ``costa probe --task links`` was not run.
     """
 
     method: str
@@ -66,6 +68,7 @@ class Metrics:
     clustering: Clustering | None = None
     sample: Sample | None = None
     baselines: Mapping[str, Baseline] | None = None
+    links: LinkProbe | None = None
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Metrics:
@@ -74,7 +77,7 @@ class Metrics:
         def read(kind: type, value: Mapping[str, Any] | None) -> Any:
             return None if value is None else kind(**value)
 
-        baselines = entry.get("floor")
+        baselines, links = entry.get("floor"), entry.get("links")
         return cls(
             **{name: entry[name] for name in PLAIN if name in entry},
             health=read(Health, entry.get("health")),
@@ -83,6 +86,7 @@ class Metrics:
             clustering=read(Clustering, entry.get("clustering")),
             sample=read(Sample, entry.get("sample")),
             baselines=None if baselines is None else {name: Baseline(**score) for name, score in baselines.items()},
+            links=None if links is None else LinkProbe.from_dict(links),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,6 +105,7 @@ class Metrics:
             "clustering": plain(self.clustering),
             "sample": plain(self.sample),
             "floor": baselines,
+            "links": None if self.links is None else self.links.to_dict(),
         }
 
     def best_baseline(self, measure: str = "accuracy") -> tuple[str, float] | None:

@@ -156,7 +156,7 @@ def _in_processes(job: Job, folders: Mapping[int, Path], data_dir: Path | None, 
     with tempfile.TemporaryDirectory() as folder_of_stop:
         stop = Path(folder_of_stop) / "stop"
         # each process reads the graph again, which is faster than sending it
-        given = {"resume": job.resume, "chosen": job.chosen, "memory": job.memory}
+        given = {"resume": job.resume, "chosen": job.chosen, "held_out": job.held_out, "memory": job.memory}
         work = (job.spec, data_dir, memory, job.method, job.resolved, given, stop)
         tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
         threads = max(1, cores() // workers)
@@ -204,6 +204,8 @@ def _train_here(
     """Train one seed in this process, in its share of the memory; None if the stop file already exists."""
     if stop.exists():
         return None
-    graph = load_graph(spec, data_dir=data_dir, memory=memory)
+    graph, held_out = load_graph(spec, data_dir=data_dir, memory=memory), given["held_out"]
+    if held_out is not None:
+        graph, _ = held_out.again(graph)
     job = Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, **given)
     return execute_one(job, folder, seed, interruptible=True, should_stop=stop.exists)
