@@ -36,7 +36,8 @@ def embed(
         data = runs.load_run_graph(run, data_dir, memory)
     else:
         spec, limit = name_files(graph, edges, features, nodes), memory or config.get("memory")
-        data = load_graph(spec, data_dir=data_dir, memory=limit, report=say_stage)
+        columns = runs.load_columns(run)
+        data = load_graph(spec, columns=columns, data_dir=data_dir, memory=limit, report=say_stage)
         if "held_out_edges" in config and data.name == config["dataset"]:
             note(f"these vectors have seen all edges of {data.name}; those in {run} have not seen what it held out")
     runs.check_vector_path(out)

@@ -18,6 +18,7 @@ from costa.wording import did_you_mean
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from costa.graphs.columns import Columns
     from costa.graphs.held_edges import hold_out_edges
     from costa.graphs.memory import as_graph
     from costa.graphs.sizes import Sizes
@@ -50,7 +51,7 @@ def load_graph(
     *,
     features: Location | None = None,
     nodes: Location | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | Columns | None = None,
     data_dir: Location | None = None,
     memory: str | None = None,
     report: Report = silent,
@@ -72,7 +73,8 @@ def load_graph(
             (``.npz``), a GraphML or a GEXF file; or several files joined by :func:`name_files`.
         features: The file of features that goes with a file of edges.
         nodes: The file of ids and labels that goes with a file of edges.
-        columns: What columns of tables are that would be taken for something else, such as ``{"customer": "id"}``.
+        columns: What columns of tables are that would be taken for something else, such as ``{"customer": "id"}``; or
+            the ``columns`` of another graph, to have its features.
         data_dir: A folder that holds benchmark data; it is searched first and never written to. The
             folder in the environment variable ``COSTA_DATA`` (read-only too) comes next, then the user's cache,
             then a download into that cache.
@@ -98,7 +100,7 @@ def load_graph(
     named = is_name(name_or_path)
     if (features is not None or nodes is not None) and (named or path.is_dir()):
         raise InputError(f"features and nodes go with a file of edges, which {given!r} is not; leave them out.")
-    if named and columns:
+    if named and isinstance(columns, Mapping) and columns:
         raise InputError(f"columns say what a table's columns are, and {given} is no table; leave them out.")
     if named:
         graph = load_benchmark(known[given], data_dir=data_dir)
@@ -137,7 +139,7 @@ def _read_path(
     given: str,
     features: Location | None,
     nodes: Location | None,
-    columns: Mapping[str, str] | None,
+    columns: Mapping[str, str] | Columns | None,
     memory: int | None,
     report: Report,
 ) -> Data:

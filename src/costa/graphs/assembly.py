@@ -33,6 +33,7 @@ from costa.errors import InputError
 from costa.graphs.arrays import Features, Links, check_size
 from costa.graphs.columns import Columns, fit_columns
 from costa.graphs.features import as_tensor, count_of, ids_of, make_features, rows_of
+from costa.graphs.kinds import ROLES
 from costa.graphs.labels import as_labels, encode_labels
 from costa.graphs.roles import edge_table, node_table, unread
 from costa.graphs.tables import Table, is_number, require_column
@@ -49,8 +50,7 @@ def assemble(
     features: Table | Features | None = None,
     nodes: Table | None = None,
     labels: Sequence[str] | None = None,
-    given: Mapping[str, str] | None = None,
-    fitted: Columns | None = None,
+    columns: Mapping[str, str] | Columns | None = None,
 ) -> Data:
     """The graph, with ``node_ids`` and ``label_names`` to translate rows and codes back.
 
@@ -62,16 +62,17 @@ def assemble(
         features: A table, perhaps with ids and labels; or a matrix.
         nodes: A table of ids, perhaps with labels.
         labels: Labels that replace those of the tables, one for each node in the nodes' order.
-        given: What the user says that columns of the nodes and the features are.
-        fitted: What becomes of the features' columns, if a model has decided already.
+        columns: What the user says that columns of the nodes and the features are; or what a model has decided.
 
     Raises:
         InputError: Something does not fit; the message says where and what to do.
     """
     from torch_geometric.data import Data
 
-    ends, given = list[list[str]](), given or {}
-    _check_given(given, [table for table in (nodes, features) if isinstance(table, Table)])
+    ends, fitted = list[list[str]](), columns if isinstance(columns, Columns) else None
+    given = columns.roles if isinstance(columns, Columns) else columns or {}
+    if fitted is None:
+        _check_given(given, [table for table in (nodes, features) if isinstance(table, Table)])
     if isinstance(edges, Table):
         edges = edge_table(edges)
         ends = [edges.ids(end) for end in ("source", "target")]
@@ -104,9 +105,8 @@ def assemble(
         features = features.take(rows)
         tables += [features] if nodes is not features else []
         data.table = features.without("id", "label")
-        data.columns = fitted or fit_columns(
-            data.table, {name: given[name] for name in data.table.columns if name in given}
-        )
+        said = {name: kind for name, kind in given.items() if name in data.table.columns or kind in ROLES}
+        data.columns = fitted or fit_columns(data.table, said)
         data.feature_names = data.columns.names
     if isinstance(features, Features):
         data.x = as_tensor(features.x if rows is None else features.x[rows], features.where)

@@ -11,6 +11,7 @@ What was fitted is written as JSON (:meth:`Columns.to_dict`) and arrays (:meth:`
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -19,11 +20,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
+from torch_geometric.data import Data
 
 from costa.errors import InputError
 from costa.graphs.cells import Cells, Problem, read_cells
 from costa.graphs.column_lines import describe
-from costa.graphs.kinds import recognise
+from costa.graphs.features import as_tensor
+from costa.graphs.kinds import ROLES, recognise
 from costa.graphs.preparing import Block, Category, Date, Flag, Hashed, Nothing, Number, Preparation, Text
 from costa.graphs.tables import Table
 from costa.nn.sparse import SPARSE_BELOW
@@ -68,9 +71,11 @@ class Columns:
 
     Attributes:
         columns: The columns in the order of the table that they were fitted to, ignored ones too.
+        roles: What the user said that others are: ``id`` or ``label``.
     """
 
     columns: tuple[Column, ...] = field(repr=False)
+    roles: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -142,7 +147,7 @@ class Columns:
 
     def to_dict(self) -> dict[str, Any]:
         """All but the arrays, for JSON."""
-        return {"columns": [_saved(column) for column in self.columns]}
+        return {"columns": [_saved(column) for column in self.columns], "roles": dict(self.roles)}
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
         """The arrays, for safetensors."""
@@ -156,7 +161,24 @@ class Columns:
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float32]]) -> Self:
         """What :meth:`to_dict` and :meth:`arrays` gave."""
-        return cls(tuple(_loaded(column, arrays) for column in saved["columns"]))
+        return cls(tuple(_loaded(column, arrays) for column in saved["columns"]), saved["roles"])
+
+
+def with_columns(graph: Data, columns: Columns) -> Data:
+    """A graph whose features are made from its table as a model has decided; unchanged if it has no table."""
+    table = graph.get("table")
+    if table is None:
+        names = graph.get("feature_names")
+        if names is not None and list(names) != columns.names:
+            raise InputError(
+                f"{graph.name} has other features than the model, or the same in another order; give it the columns"
+                f" {', '.join(columns.names)}."
+            )
+        return graph
+    graph = copy.copy(graph)
+    graph.columns, graph.feature_names = columns, columns.names
+    graph.x = as_tensor(columns.transform(table), table.where).to(graph.x.device)
+    return graph
 
 
 def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns:
@@ -164,13 +186,14 @@ def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns
 
     Args:
         table: The features alone, without ids and labels.
-        given: The kinds that a person gave, by name (:func:`costa.graphs.kinds.parse_columns`).
+        given: What a person said, by name (:func:`costa.graphs.kinds.parse_columns`); roles are of other columns.
 
     Raises:
         InputError: Something in the table cannot be used; all of it is named.
     """
     given = given or {}
-    unknown = [name for name in given if name not in table.columns]
+    roles = {name: role for name, role in given.items() if role in ROLES}
+    unknown = [name for name in given if name not in table.columns and name not in roles]
     if unknown:
         named = ", ".join(f"{name!r}{did_you_mean(name, list(table.columns))}" for name in unknown)
         raise InputError(
@@ -184,7 +207,7 @@ def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns
             problems.append(str(problem))
     if problems:
         raise _refused(table.where, problems)
-    fitted = Columns(tuple(columns))
+    fitted = Columns(tuple(columns), roles)
     names = fitted.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -27,6 +27,7 @@ from costa.errors import InputError
 from costa.graphs import arrays, streaming, tables
 from costa.graphs.arrays import Features
 from costa.graphs.assembly import assemble
+from costa.graphs.columns import Columns
 from costa.graphs.roles import column_named
 from costa.graphs.stages import Report, silent
 from costa.graphs.tables import Table
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Given = Mapping[str, str] | None
+Said = Mapping[str, str] | Columns | None
 EDGES = tables.KINDS
 WHOLE = (".npz", ".graphml", ".gexf")
 FEATURES = (".npy", ".npz", *tables.KINDS)
@@ -46,14 +47,14 @@ DATA = {*EDGES, *WHOLE, *FEATURES, ".json", ".xlsx", ".xls", ".ods", ".feather",
 """How the names of files end that may well have been meant to be read."""
 
 
-def read_folder(folder: Path, memory: int | None = None, report: Report = silent, given: Given = None) -> Data:
+def read_folder(folder: Path, memory: int | None = None, report: Report = silent, columns: Said = None) -> Data:
     """The graph in `folder`, with ``node_ids`` and ``label_names`` to translate rows and codes back.
 
     Args:
         folder: A folder with the layout above; its name becomes the graph's.
         memory: As in :func:`read_files`.
         report: As in :func:`read_files`.
-        given: As in :func:`read_files`.
+        columns: As in :func:`read_files`.
 
     Raises:
         InputError: A file is missing, ambiguous or malformed; the message says where and why.
@@ -69,7 +70,7 @@ def read_folder(folder: Path, memory: int | None = None, report: Report = silent
     """
     found = files_in(folder)
     _name_others(folder, found)
-    graph = read_files(*found, memory, report, given)
+    graph = read_files(*found, memory, report, columns)
     graph.name = folder.resolve().name
     return graph
 
@@ -108,7 +109,7 @@ def read_files(
     nodes: Path | None = None,
     memory: int | None = None,
     report: Report = silent,
-    given: Given = None,
+    columns: Said = None,
 ) -> Data:
     """The graph in the given files, named after the first file, or after its folder if the file is called ``edges``.
 
@@ -119,7 +120,7 @@ def read_files(
         memory: The bytes that the graph may take; tables of edges beside features are then read in chunks and stay on
             disk, as large ones do in any case (:mod:`costa.graphs.streaming`).
         report: Called as each stage of reading in chunks begins and goes on.
-        given: What columns of the features and the nodes are, see :mod:`costa.graphs.roles`.
+        columns: What columns of the features and the nodes are, or what a model has made of them.
     """
     tables.check_file(edges)
     kind = _kind(edges, (*EDGES, *WHOLE), "edges")
@@ -131,11 +132,11 @@ def read_files(
     matrix = None if features is None else _read_features(features)
     table = None if nodes is None else tables.read_table(nodes)
     if kind == ".npz":
-        graph = _assemble_bundle(edges, matrix, table, given)
+        graph = _assemble_bundle(edges, matrix, table, columns)
     elif kind in WHOLE:
-        graph = _assemble_xml(edges, matrix, table, given)
+        graph = _assemble_xml(edges, matrix, table, columns)
     else:
-        graph = assemble(tables.read_table(edges), matrix, table, given=given)
+        graph = assemble(tables.read_table(edges), matrix, table, columns=columns)
     graph.name = edges.resolve().parent.name if edges.stem == "edges" else edges.stem
     return graph
 
@@ -162,7 +163,7 @@ def _read_features(path: Path) -> Table | Features:
     return arrays.read_features(path) if kind in (".npy", ".npz") else tables.read_table(path)
 
 
-def _assemble_bundle(path: Path, features: Table | Features | None, nodes: Table | None, given: Given) -> Data:
+def _assemble_bundle(path: Path, features: Table | Features | None, nodes: Table | None, columns: Said) -> Data:
     bundle = arrays.read_bundle(path)
     if nodes is None and bundle.ids is not None:
         where = f"node_ids in {str(path)!r}"
@@ -170,7 +171,7 @@ def _assemble_bundle(path: Path, features: Table | Features | None, nodes: Table
     tables_given = [table for table in (nodes, features) if isinstance(table, Table)]
     labelled = any(column_named("label", table.where, list(table.columns)) for table in tables_given)
     labels = None if labelled else bundle.labels
-    graph = assemble(bundle.links, features or bundle.features, nodes, labels, given)
+    graph = assemble(bundle.links, features or bundle.features, nodes, labels, columns)
     if bundle.notes is not None:
         if len(bundle.notes) != graph.num_nodes:
             raise InputError(
@@ -180,7 +181,7 @@ def _assemble_bundle(path: Path, features: Table | Features | None, nodes: Table
     return graph
 
 
-def _assemble_xml(path: Path, features: Table | Features | None, nodes: Table | None, given: Given) -> Data:
+def _assemble_xml(path: Path, features: Table | Features | None, nodes: Table | None, columns: Said) -> Data:
     from xml.etree.ElementTree import ParseError
 
     import networkx  # type: ignore[import-untyped]
@@ -200,4 +201,4 @@ def _assemble_xml(path: Path, features: Table | Features | None, nodes: Table | 
         for _, node in graph.nodes(data=True):  # what Gephi writes beside a node, no class
             del node["label"]
     edges, node_table = networkx_tables(graph, repr(str(path)))
-    return assemble(edges, features, nodes or node_table, given=given)
+    return assemble(edges, features, nodes or node_table, columns=columns)

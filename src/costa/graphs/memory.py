@@ -18,6 +18,7 @@ from costa.graphs.arrays import Features, Links, adjacency_links, as_features, a
 from costa.graphs.assembly import assemble, undirected
 from costa.graphs.benchmarks import BENCHMARKS, is_benchmark
 from costa.graphs.checks import check_edges, check_graph
+from costa.graphs.columns import Columns, with_columns
 from costa.graphs.features import check_informative, make_features
 from costa.graphs.labels import as_labels, encode_labels
 from costa.graphs.roles import node_table, unread
@@ -28,7 +29,12 @@ logger = logging.getLogger(__name__)
 
 
 def as_graph(
-    graph: Any, features: Any = None, nodes: Any = None, *, labels: Any = None, columns: Mapping[str, str] | None = None
+    graph: Any,
+    features: Any = None,
+    nodes: Any = None,
+    *,
+    labels: Any = None,
+    columns: Mapping[str, str] | Columns | None = None,
 ) -> Data:
     """Convert any supported object to a graph; see :mod:`costa.graphs.assembly` for edges, weights and labels.
 
@@ -44,7 +50,8 @@ def as_graph(
             edges if left out.
         nodes: A frame with ``id`` and perhaps ``label``; its other columns are the features if there are no others.
         labels: One for each node, in the nodes' order; None, NaN or −1 if unlabelled.
-        columns: What columns are that would be taken for something else, such as ``{"customer": "id"}``.
+        columns: What columns are that would be taken for something else, such as ``{"customer": "id"}``; or the
+            ``columns`` of another graph, to have its features.
 
     Raises:
         InputError: Something does not fit; the message says where and what to do.
@@ -72,6 +79,8 @@ def as_graph(
         if features is not None or nodes is not None or labels is not None:
             raise InputError("a Data brings its own features and labels; set its x and y instead of giving others.")
         data = _from_data(graph)
+        if isinstance(columns, Columns):
+            data = with_columns(data, columns)
     else:
         data = _from_parts(graph, features, nodes, labels, columns)
     check_graph(data)
@@ -122,7 +131,9 @@ def _from_data(given: Data) -> Data:
     return data
 
 
-def _from_parts(graph: Any, features: Any, nodes: Any, labels: Any, columns: Mapping[str, str] | None) -> Data:
+def _from_parts(
+    graph: Any, features: Any, nodes: Any, labels: Any, columns: Mapping[str, str] | Columns | None
+) -> Data:
     edges: Table | Links
     tables = None if nodes is None else _frame(nodes, "the node table")
     matrix = None if features is None else _features(features)
@@ -135,7 +146,7 @@ def _from_parts(graph: Any, features: Any, nodes: Any, labels: Any, columns: Map
     if isinstance(edges, Links):
         for table in (tables, matrix):
             if isinstance(table, Table):
-                _check_positions(edges, table, columns or {})
+                _check_positions(edges, table, columns.roles if isinstance(columns, Columns) else columns or {})
     return assemble(edges, matrix, tables, texts, columns)
 
 

@@ -6,6 +6,7 @@
 ``estimate``, from the formulas of ``costs`` and the measurements of ``pace``.
 """
 
+from costa.runs.columns import load_columns
 from costa.runs.evaluation import REPEATS, add_probe, probe_graph, probe_links
 from costa.runs.execution import assist, execute
 from costa.runs.files import CONFIG, MODEL, read_config

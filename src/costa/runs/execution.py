@@ -16,9 +16,18 @@ from costa.graphs.stages import begin, silent
 from costa.graphs.storage import StoredGraph, open_array
 from costa.methods import get_method
 from costa.methods.base import Method
+from costa.runs.columns import save_columns
 from costa.runs.evaluation import evaluate_all
-from costa.runs.files import CONFIG, EMBEDDINGS, SCHEMA, write_json
-from costa.runs.folder import check_same_held_out, check_same_nodes, check_same_settings, has_ended, nodes_digest
+from costa.runs.files import COLUMNS, CONFIG, EMBEDDINGS, SCHEMA, write_json
+from costa.runs.folder import (
+    check_same_content,
+    check_same_held_out,
+    check_same_nodes,
+    check_same_settings,
+    content_digest,
+    has_ended,
+    nodes_digest,
+)
 from costa.runs.jobs import Job
 from costa.runs.metrics import Metrics, read_metrics, write_metrics
 from costa.runs.models import save_state
@@ -99,6 +108,7 @@ def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
     flat = settings.flatten(job.resolved.values)
     if job.resume and (folder / CONFIG).exists():
         check_same_nodes(folder, job.graph)
+        check_same_content(folder, job.graph)
         check_same_held_out(folder, job.held_out)
         check_same_settings(folder, flat)
         if has_ended(folder):
@@ -115,10 +125,12 @@ def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
         "seed": seed,
         "in_features": job.graph.num_features,
         "nodes": nodes_digest(job.graph),
+        "content": content_digest(job.graph),
         "memory": job.memory,
         "settings": flat,
         "origins": job.resolved.origins,
     }
+    config |= save_columns(folder, job.graph.get("columns"))
     if job.chosen is not None:
         config["chosen"] = job.chosen
     if job.held_out is not None:
@@ -134,8 +146,9 @@ def empty_on_failure(job: Job, folders: Sequence[Path]) -> Iterator[None]:
         yield
     except Exception:
         for folder in folders if not job.resume else []:
-            if not {file.name for file in folder.iterdir()} - {CONFIG, training.LOG}:
-                for name in (CONFIG, training.LOG):
+            begun = {CONFIG, COLUMNS, training.LOG}
+            if not {file.name for file in folder.iterdir()} - begun:
+                for name in begun:
                     (folder / name).unlink(missing_ok=True)
                 folder.rmdir()
         raise

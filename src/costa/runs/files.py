@@ -2,6 +2,7 @@
 
 - ``model.safetensors``: the weights, feature scaling included
 - ``config.json``: method, graph, seed, every setting and where it came from
+- ``columns.safetensors``: arrays of how a table of mixed columns becomes features, if there are any
 - ``embeddings.npy``: the nodes' vectors; for nodes with ids also ``embeddings.parquet`` (or ``.csv``), with ids
 - ``metrics.json``: what was measured; its fields are a contract
 - ``log.csv``: the loss of every epoch
@@ -21,6 +22,7 @@ from costa.writing import replacing
 SCHEMA = 1
 
 CONFIG, METRICS, MODEL, EMBEDDINGS = "config.json", "metrics.json", "model.safetensors", "embeddings.npy"
+COLUMNS = "columns.safetensors"
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -17,11 +17,14 @@ from costa import settings
 from costa.errors import InputError
 from costa.graphs import load_graph, named_files
 from costa.graphs.held_edges import HeldOut
+from costa.graphs.identity import digest
 from costa.methods import get_method
+from costa.runs.columns import load_columns
 from costa.runs.files import CONFIG, METRICS, read_config
 from costa.runs.jobs import Job
 from costa.runs.metrics import read_metrics
 
+TRAINED_ON = ("x", "edge_index", "edge_weight")
 IDS = 2**18
 """Ids that are hashed at a time."""
 
@@ -109,7 +112,8 @@ def load_run_edges(folder: Path, data_dir: Path | None, memory: str | None = Non
     missing = [file for file in files if file and not Path(file).exists()]
     if missing:
         raise InputError(f"the run in {folder} was trained on {missing[0]}, which no longer exists; put it back.")
-    graph = load_graph(where, data_dir=data_dir, memory=memory or config.get("memory"))
+    columns, limit = load_columns(folder), memory or config.get("memory")
+    graph = load_graph(where, columns=columns, data_dir=data_dir, memory=limit)
     check_same_nodes(folder, graph)
     held_out = recorded_held_out(folder)
     if held_out is None:
@@ -152,21 +156,36 @@ def nodes_digest(graph: Data) -> str | None:
     ids = graph.get("node_ids")
     if ids is None:
         return None
-    digest = hashlib.sha256(b"[")
+    whole = hashlib.sha256(b"[")
     for start in range(0, len(ids), IDS):
         part = json.dumps([str(node) for node in ids[start : start + IDS]])[1:-1]
-        digest.update((", " * (start > 0) + part).encode())
-    digest.update(b"]")
-    return digest.hexdigest()
+        whole.update((", " * (start > 0) + part).encode())
+    whole.update(b"]")
+    return whole.hexdigest()
 
 
 def check_same_nodes(folder: Path, graph: Data) -> None:
     """Refuse other nodes than the run's, or another order: labels and ids would belong to other vectors."""
-    digest = read_config(folder).get("nodes")
-    if digest is not None and digest != nodes_digest(graph):
+    started = read_config(folder).get("nodes")
+    if started is not None and started != nodes_digest(graph):
         raise InputError(
             f"{graph.name} has other nodes, or the same in another order, than when {folder} was trained; restore them,"
             " or train again into another --out."
+        )
+
+
+def content_digest(graph: Data) -> str:
+    """A digest of what a model is trained on: the features, and the edges with their weights."""
+    return digest(graph, "", TRAINED_ON)
+
+
+def check_same_content(folder: Path, graph: Data) -> None:
+    """Refuse to go on with other features or edges than the run's: the model would be of neither."""
+    started = read_config(folder).get("content")
+    if started is not None and started != content_digest(graph):
+        raise InputError(
+            f"{graph.name} has other features or edges than when the run in {folder} started; restore them, or train"
+            " again into another --out."
         )
 
 

@@ -22,7 +22,9 @@ from torch_geometric.data import Data
 
 from costa import settings
 from costa.errors import InputError
+from costa.graphs.columns import Columns
 from costa.methods.base import Method
+from costa.runs.columns import save_columns
 from costa.runs.files import CONFIG, SCHEMA, refuse_newer
 from costa.runs.models import load_model, read_settings, save_state
 from costa.runs.provenance import versions
@@ -51,13 +53,14 @@ def describe(method: Method, resolved: Resolved, graph: Data, seed: int) -> Abou
     }
 
 
-def save(folder: Path, method: Method, about: About) -> None:
+def save(folder: Path, method: Method, about: About, columns: Columns | None = None) -> None:
     """Write a new folder, which appears only when it is complete; nothing is overwritten.
 
     Args:
         folder: A folder that does not exist, or is empty.
         method: The trained method.
         about: From :func:`describe`, with any further fields.
+        columns: How a table becomes the features that it was trained on, if it was one.
     """
     folder = folder.expanduser().absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -65,6 +68,7 @@ def save(folder: Path, method: Method, about: About) -> None:
     temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.partial")
     try:
         temporary.mkdir(parents=True)
+        about = about | save_columns(temporary, columns)
         text = json.dumps(about, indent=2, ensure_ascii=False, default=_plain)
         (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
         save_state(temporary, method.state_dict())

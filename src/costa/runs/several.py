@@ -204,7 +204,8 @@ def _train_here(
     """Train one seed in this process, in its share of the memory; None if the stop file already exists."""
     if stop.exists():
         return None
-    graph, held_out = load_graph(spec, data_dir=data_dir, memory=memory), given["held_out"]
+    graph = load_graph(spec, columns=given["columns"], data_dir=data_dir, memory=memory)
+    held_out = given["held_out"]
     if held_out is not None:
         graph, _ = held_out.again(graph)
     job = Job(graph, spec, method, resolved, torch.device("cpu"), probe=False, **given)
