@@ -65,7 +65,7 @@ def test_a_run_on_a_disk_graph_is_searched_there(own_graph, costa, tmp_path):
     run = tmp_path / "stored"
     options = ("--epochs", 1, "--set", "encoder.width=4", "--no-probe", "--memory", "1GiB", "--out", run)
     assert costa("train", own_graph, *options).code == 0
-    head, rows = table(costa("similar", run, "person 20", "-k", 3).out)
+    _, rows = table(costa("similar", run, "person 20", "-k", 3).out)
     expected = most_similar(load_embeddings(run), 20, 3)
     assert [int(row[1]) for row in rows] == [row for row, _ in expected]
     shutil.rmtree(own_graph)

@@ -21,6 +21,8 @@ from costa.evaluate.samples import labels_of, rows_at, sampled_nodes
 from costa.graphs.identity import digest
 from costa.graphs.storage import StoredGraph
 from costa.methods import get_method
+from costa.methods.base import Method
+from costa.nn.sparse import is_csr, select_csr_rows
 from costa.writing import replacing
 
 BASELINES = {
@@ -92,11 +94,26 @@ def _fits(graph: Data) -> bool:
 def _score(
     name: str, graph: Data, nodes: Tensor | None, protocol: str, repeats: int, device: torch.device | None
 ) -> Baseline:
+    built = _fitted(name, graph)
+    z, labels = rows_at(built.embed_rows(graph), nodes), labels_of(graph, nodes)
+    result = linear_probe(z, labels.y, protocol, repeats=repeats, masks=labels, device=device)
+    return Baseline(result.accuracy.mean, cluster(z, labels.y).nmi)
+
+
+def raw_rows(graph: Data, nodes: Tensor) -> Tensor:
+    """The vectors of the baseline ``raw`` for these nodes alone: their features as a method would scale them."""
+    if isinstance(graph, StoredGraph):
+        x = graph.x_at(nodes)
+    else:
+        x = select_csr_rows(graph.x, nodes) if is_csr(graph.x) else graph.x[nodes]
+    return _fitted("raw", graph).embed(Data(x=x))
+
+
+def _fitted(name: str, graph: Data) -> Method:
+    """A baseline with the settings chosen from the graph and seed 0."""
     method = get_method(name)
     merged: Any = settings.merge(method.Settings, [("graph", method.choose(graph))])[0]
     built = training.build(method, merged, graph, 0, torch.device("cpu"))
     built.prepare(graph)
     built.fit(graph)
-    z, labels = rows_at(built.embed_rows(graph), nodes), labels_of(graph, nodes)
-    result = linear_probe(z, labels.y, protocol, repeats=repeats, masks=labels, device=device)
-    return Baseline(result.accuracy.mean, cluster(z, labels.y).nmi)
+    return built
