@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from costa.errors import InputError
 
@@ -23,6 +25,14 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_csv(path: Path, head: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table as CSV, row by row."""
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows(rows)
 
 
 def check_place(path: Path) -> None:

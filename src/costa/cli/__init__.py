@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from costa.cli import choose, demo, embed, estimate, insight, lists, predict, probe, report, similar, train, tune
+from costa.cli import (
+    choose,
+    clusters,
+    demo,
+    embed,
+    estimate,
+    insight,
+    lists,
+    predict,
+    probe,
+    report,
+    similar,
+    train,
+    tune,
+)
 from costa.cli.console import run_app
 from costa.version import __version__
 
@@ -27,6 +41,7 @@ app.command(short_help="Evaluate vectors on the graph's labels.")(probe.probe)
 app.command(short_help="Make vectors with a trained model.")(embed.embed)
 app.command(short_help="Predict the labels that are missing.")(predict.predict)
 app.command(short_help="List the nodes nearest to a node.")(similar.similar)
+app.command(short_help="Cluster the nodes and describe the clusters.")(clusters.clusters)
 app.command(short_help="Write a run as one HTML page.")(report.report)
 app.command(short_help="List the graphs known by name.")(lists.datasets)
 app.command(short_help="List the available methods.")(lists.methods)

@@ -10,7 +10,7 @@ each fold's T comes from the other four.
 
 from __future__ import annotations
 
-import csv
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ from costa.evaluate.samples import rows_at, sampled_nodes
 from costa.evaluate.scores import Score
 from costa.graphs.labels import classes_of, label_text
 from costa.insight.similar import ids_of
-from costa.writing import replacing
+from costa.writing import write_csv
 
 COLUMNS = ("id", "label", "probability", "given-or-predicted")
 CROSS = 10_000
@@ -159,11 +159,9 @@ def rarely_labelled(graph: Data) -> list[str]:
 
 def write_predictions(path: Path, z: Tensor, graph: Data, classifier: Classifier) -> None:
     """Write the label of every node, some rows at a time: its own, or the predicted one and its probability."""
-    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for start in range(0, graph.num_nodes, ROWS):
-            writer.writerows(_rows(start, z[start : start + ROWS], graph, classifier))
+    starts = range(0, graph.num_nodes, ROWS)
+    parts = (_rows(start, z[start : start + ROWS], graph, classifier) for start in starts)
+    write_csv(path, COLUMNS, itertools.chain.from_iterable(parts))
 
 
 def _rows(start: int, z: Tensor, graph: Data, classifier: Classifier) -> Iterator[tuple[Any, str, str, str]]:
