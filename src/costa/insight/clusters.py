@@ -6,7 +6,7 @@ nearest centre. ``auto`` takes the number of clusters with the largest mean silh
     s(i) = (b − a) / max(a, b),    a, b: mean distances to the others of its cluster, and to those of the nearest other
 
 on a random sample of :data:`JUDGED` nodes, of the numbers in :data:`CANDIDATES`; ties go to the fewest. Clusters are
-numbered from 1 by size. Their typical nodes are those nearest to the centre.
+numbered from 1 by size, those of one size by their first node. Their typical nodes are those nearest to the centre.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def cluster_nodes(z: Tensor, clusters: int | None = None, *, seed: int = 0) -> C
     centres = _k_means(sample, clusters, STARTS, seed).cluster_centers_
     of, distance = _assign(z, torch.from_numpy(centres))
     counts = np.bincount(of, minlength=clusters)
-    by_size = np.argsort(-counts, kind="stable")
+    first = [int(np.argmax(of == cluster)) for cluster in range(clusters)]
+    by_size = np.lexsort((first, -counts))
     of = np.argsort(by_size)[of]
     sizes = counts[by_size].tolist()
     ordered = np.split(np.lexsort((distance, of)), np.cumsum(sizes)[:-1])

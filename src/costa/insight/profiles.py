@@ -98,8 +98,11 @@ def _numbers(name: str, values: Floats, of: Integers, groups: int) -> list[Phras
     sizes = np.bincount(of, minlength=groups)
     means = np.bincount(of, values, groups) / np.maximum(sizes, 1)
     scores = _counting((means - values.mean()) / (values.std() or np.inf), sizes)
-    say = lambda group: f"{name} {_plain(means[group])} (all: {_plain(values.mean())})"  # noqa: E731
-    return [[(abs(scores[group]), say(group))] if scores[group] else [] for group in range(groups)]
+    mean = _plain(float(values.mean()))
+    return [
+        [(abs(score), f"{name} {_plain(own)} (all: {mean})")] if score else []
+        for score, own in zip(scores.tolist(), means.tolist(), strict=True)
+    ]
 
 
 def _texts(name: str, names: list[str], code: Integers, of: Integers, groups: int) -> list[Phrases]:
