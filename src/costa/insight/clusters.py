@@ -78,7 +78,7 @@ def cluster_nodes(z: Tensor, clusters: int | None = None, *, seed: int = 0) -> C
     of, distance = _assign(z, torch.from_numpy(centres))
     counts = np.bincount(of, minlength=clusters)
     first = [int(np.argmax(of == cluster)) for cluster in range(clusters)]
-    by_size = np.lexsort((first, -counts))
+    by_size = np.lexsort((np.array(first), -counts))
     of = np.argsort(by_size)[of]
     sizes = counts[by_size].tolist()
     ordered = np.split(np.lexsort((distance, of)), np.cumsum(sizes)[:-1])
