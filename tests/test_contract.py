@@ -16,7 +16,7 @@ def test_names_of_commands():
     names = {command.callback.__name__ for command in app.registered_commands}
     assert names == {
         "demo", "train", "estimate", "probe", "embed", "report", "datasets", "methods", "compare", "tune", "bias",
-        "bounds", "links",
+        "bounds", "links", "predict", "similar", "clusters",
     }  # fmt: skip
 
 

@@ -414,3 +414,25 @@ def test_what_the_watch_did_and_a_collapse_are_warned_of(graph, caplog, monkeypa
     assert warned[1] == (
         "the vectors were about to collapse, so training stopped at the last epoch where they were not."
     )
+
+
+def test_the_nearest_nodes_of_the_fitted_graph_and_of_another_are_named_by_their_ids(graph, fitted, tmp_path):
+    z = fitted.transform(graph).astype(np.float64)
+    unit = z / np.linalg.norm(z, axis=1, keepdims=True)
+    order = [row for row in np.argsort(-(unit @ unit[7]), kind="stable").tolist() if row != 7][:5]
+    assert [node for node, _ in fitted.most_similar(7, k=5)] == order
+    np.testing.assert_allclose([cosine for _, cosine in fitted.most_similar(7, k=5)], (unit @ unit[7])[order])
+
+    named = copy.copy(graph)
+    named.node_ids = [f"node {row}" for row in range(graph.num_nodes)]
+    wanted = [f"node {row}" for row in order]
+    assert [node for node, _ in fitted.most_similar("node 7", k=5, graph=named)] == wanted
+    assert [node for node, _ in clone(fitted).fit(named).most_similar("node 7", k=5)] == wanted
+    with pytest.raises(InputError, match="did you mean 'node 7'"):
+        fitted.most_similar("Node 7", graph=named)
+
+    fitted.save(tmp_path / "model")
+    loaded = COSTA.load(tmp_path / "model")
+    with pytest.raises(InputError, match="give the graph"):
+        loaded.most_similar(7)
+    assert loaded.most_similar(7, k=5, graph=graph) == fitted.most_similar(7, k=5)

@@ -21,6 +21,7 @@ from costa.evaluate import health
 from costa.graphs import as_graph
 from costa.graphs.labels import as_labels, encode_labels
 from costa.graphs.structure import COLUMNS
+from costa.insight import similar
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.runs import saving
@@ -61,6 +62,8 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         choices_: What was chosen from the graph and why, one line each.
         candidates_: With ``choose``, how each candidate did, by validation; else empty.
         n_features_in_: The number of feature columns.
+        embedding_: The vectors of the fitted graph, n × d; a loaded model has none.
+        node_ids_: The ids of the fitted graph's nodes, row numbers if it has none; a loaded model has none.
         method_: The trained method, a ``torch.nn.Module``; ``method_.name`` is its name and, unless a baseline without
             weights was chosen, ``method_.encoder`` its encoder.
 
@@ -100,10 +103,29 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._fit(as_graph(graph), y)
         return self
 
+    def most_similar(self, node: Any, k: int = 10, *, graph: Any = None) -> list[tuple[Any, float]]:
+        """The k nodes whose vectors are nearest to a node's by cosine, and their cosines, nearest first.
+
+        Args:
+            node: The node's id; its row number if the graph has no ids.
+            k: How many nodes; all others if there are fewer.
+            graph: Another graph, as for :meth:`transform`; by default the fitted one.
+        """
+        check_is_fitted(self)
+        if graph is None and not hasattr(self, "embedding_"):
+            raise InputError(
+                "a loaded model has no vectors of its graph; give the graph: most_similar(id, graph=graph)."
+            )
+        data = None if graph is None else as_graph(graph)
+        z = torch.from_numpy(self.embedding_ if data is None else self._vectors(data))
+        ids = self.node_ids_ if data is None else similar.ids_of(data)
+        return [(ids[row], cosine) for row, cosine in similar.most_similar(z, similar.find_node(ids, node), k)]
+
     def fit_transform(self, graph: Any, y: Any = None) -> np.ndarray:
         """:meth:`fit`, and return the graph's vectors (n × d, float32)."""
         data = as_graph(graph)
-        return self._output(self._fit(data, y), data)
+        self._fit(data, y)
+        return self._output(self.embedding_, data)
 
     def transform(self, graph: Any) -> np.ndarray:
         """The vectors (n × d, float32) of the fitted graph, or of another with the same features.
@@ -112,13 +134,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         data = as_graph(graph)
-        if data.num_features != self.n_features_in_:
-            made = " (as many as are made for a graph without features)" if data.num_features == COLUMNS else ""
-            raise InputError(
-                f"the graph has {data.num_features} features{made}, but the model was fitted on {self.n_features_in_};"
-                " give it the same feature columns in the same order."
-            )
-        return self._output(self.method_.embed(data), data)
+        return self._output(self._vectors(data), data)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the fitted model into a new folder: weights as safetensors, the rest as JSON.
@@ -182,11 +198,14 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             method.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
             self.method_ = method.to(device)
 
-    def _fit(self, graph: Data, y: Any) -> torch.Tensor:
+    def _fit(self, graph: Data, y: Any) -> None:
         self._check_parameters()
         device = training.resolve_device(self.device)
-        if self.choose:
-            return self._choose(graph, _labels(y, graph), device)
+        z = self._choose(graph, _labels(y, graph), device) if self.choose else self._train(graph, device)
+        self.embedding_, self.node_ids_ = _as_array(z), similar.ids_of(graph)
+
+    def _train(self, graph: Data, device: torch.device) -> torch.Tensor:
+        """Train COSTA; return the vectors."""
         method = get_method(METHOD_OF_VIEWS[self.views])
         resolved = resolve(method, graph, given=self.settings or {}, epochs=self.epochs)
         choices = _explained(resolved, graph)
@@ -206,7 +225,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return z
 
     def _choose(self, graph: Data, y: torch.Tensor | None, device: torch.device) -> torch.Tensor:
-        """Train the portfolio and keep the best candidate."""
+        """Train the portfolio and keep the best candidate; return its vectors."""
         choice = portfolio.choose(
             graph, y, seed=int(self.seed), device=device, epochs=self.epochs, report=lambda row: logger.info("%s.", row)
         )
@@ -241,9 +260,18 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         two = Data(x=torch.zeros(2, self.n_features_in_), edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=2)
         self._n_features_out = method.embed(two).shape[1]
 
-    def _output(self, z: torch.Tensor, graph: Data) -> Any:
+    def _vectors(self, graph: Data) -> np.ndarray:
+        """The trained method's vectors of a graph, which must have the features of the fitted one."""
+        if graph.num_features != self.n_features_in_:
+            made = " (as many as are made for a graph without features)" if graph.num_features == COLUMNS else ""
+            raise InputError(
+                f"the graph has {graph.num_features} features{made}, but the model was fitted on {self.n_features_in_};"
+                " give it the same feature columns in the same order."
+            )
+        return _as_array(self.method_.embed(graph))
+
+    def _output(self, vectors: np.ndarray, graph: Data) -> Any:
         """The vectors as an array, or as a frame with the ids if scikit-learn is set to pandas output."""
-        vectors = z.float().cpu().numpy()
         container = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if container != "pandas":
             return vectors
@@ -251,6 +279,12 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         # scikit-learn keeps the index of a frame that it gets
         return pandas.DataFrame(vectors, index=graph.get("node_ids"))
+
+
+def _as_array(z: torch.Tensor) -> np.ndarray:
+    """The vectors (n × d, float32)."""
+    vectors: np.ndarray = z.float().to_dense().cpu().numpy()
+    return vectors
 
 
 def _candidates(about: saving.About) -> list[portfolio.Compared]:

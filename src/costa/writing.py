@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
+
+from costa.errors import InputError
 
 
 @contextlib.contextmanager
@@ -21,6 +25,20 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_csv(path: Path, head: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table as CSV, row by row."""
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows(rows)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a path where no file can be written, before any work is done."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(f"{path} cannot be written: it is a folder or its folder does not exist; choose another.")
 
 
 @contextlib.contextmanager

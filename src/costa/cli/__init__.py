@@ -6,7 +6,22 @@ from typing import Annotated
 
 import typer
 
-from costa.cli import choose, demo, embed, estimate, insight, links, lists, probe, report, train, tune
+from costa.cli import (
+    choose,
+    clusters,
+    demo,
+    embed,
+    estimate,
+    insight,
+    links,
+    lists,
+    predict,
+    probe,
+    report,
+    similar,
+    train,
+    tune,
+)
 from costa.cli.console import run_app
 from costa.version import __version__
 
@@ -26,6 +41,9 @@ app.command(short_help="Say what `costa train` will take, before it runs.")(esti
 app.command(short_help="Evaluate vectors on the graph's labels.")(probe.probe)
 app.command(short_help="Write the most likely missing edges.")(links.links)
 app.command(short_help="Make vectors with a trained model.")(embed.embed)
+app.command(short_help="Predict the labels that are missing.")(predict.predict)
+app.command(short_help="List the nodes nearest to a node.")(similar.similar)
+app.command(short_help="Cluster the nodes and describe the clusters.")(clusters.clusters)
 app.command(short_help="Write a run as one HTML page.")(report.report)
 app.command(short_help="List the graphs known by name.")(lists.datasets)
 app.command(short_help="List the available methods.")(lists.methods)

@@ -22,6 +22,7 @@ from costa.graphs.identity import digest
 from costa.graphs.storage import StoredGraph
 from costa.methods import get_method
 from costa.methods.base import Method
+from costa.nn.sparse import is_csr, select_csr_rows
 from costa.writing import replacing
 
 BASELINES = {
@@ -102,6 +103,15 @@ def _score(
     z, labels = rows_at(built.embed_rows(graph), nodes), labels_of(graph, nodes)
     result = linear_probe(z, labels.y, protocol, repeats=repeats, masks=labels, device=device)
     return Baseline(result.accuracy.mean, cluster(z, labels.y).nmi)
+
+
+def raw_rows(graph: Data, nodes: Tensor) -> Tensor:
+    """The vectors of the baseline ``raw`` for these nodes alone: their features as a method would scale them."""
+    if isinstance(graph, StoredGraph):
+        x = graph.x_at(nodes)
+    else:
+        x = select_csr_rows(graph.x, nodes) if is_csr(graph.x) else graph.x[nodes]
+    return _fitted("raw", graph).embed(Data(x=x))
 
 
 def _fitted(name: str, graph: Data) -> Method:

@@ -181,7 +181,9 @@ def validation_accuracies(
         seen[part.train] = seen[part.validation] = True
     classes, x = class_codes(label.masked_fill(~seen, -1)), stacked_rows(zs, len(label), device)
     solver = partial(fit_predict, tolerance=tolerance)
-    _, validation, _ = _choose([held_out_fold(part) for part in together], x, classes, solver, strengths=strengths)
+    _, validation, _ = choose_strengths(
+        [held_out_fold(part) for part in together], x, classes, solver, strengths=strengths
+    )
     columns = validation.split([len(protocol_splits) for protocol_splits in parts.values()], dim=1)
     return {
         name: [Score.of(per_split, name) for per_split in column.tolist()]
@@ -233,7 +235,7 @@ def _select(
     tests = [part.test for part in parts]
     if rule.selection in ("validation", "public"):
         # The candidates are also what is tested: fit them once and predict both parts at once.
-        chosen, validation, predicted = _choose(
+        chosen, validation, predicted = choose_strengths(
             [held_out_fold(part) for part in parts], x, classes, fit_predict, also=tests
         )
         tested = predicted.take_along_dim(chosen[..., None, None], 2)
@@ -244,7 +246,7 @@ def _select(
             cross_validation_folds(part.train, classes) if rule.selection == "cv" else held_out_fold(part)
             for part in parts
         ]
-        chosen, validation, _ = _choose(folds, x, classes, fit_predict)
+        chosen, validation, _ = choose_strengths(folds, x, classes, fit_predict)
         c = torch.tensor(STRENGTHS, dtype=torch.float64)[chosen.cpu()]
         tested = fit_predict(x, classes, fit_on, tests, c[..., None])
         truth = _truth(classes, tests)
@@ -264,7 +266,7 @@ def _each_on_its_own(solver: Solver) -> FitPredict:
     return solve
 
 
-def _choose(
+def choose_strengths(
     folds: Sequence[Sequence[tuple[Tensor, Tensor]]],
     x: Embeddings,
     classes: Tensor,

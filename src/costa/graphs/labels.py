@@ -13,7 +13,7 @@ import logging
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -21,6 +21,9 @@ from torch import Tensor
 from costa.errors import InputError
 from costa.graphs.tables import is_missing, is_number
 from costa.wording import counted
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 logger = logging.getLogger(__name__)
 
@@ -123,3 +126,9 @@ for each node, such as a range of the values, or leave them out.
             f"{where} hold {len(names):,} different values on {counted(labelled, 'node')}, which are no classes; give a"
             " class for each node, such as a range of the values, or leave them out."
         )
+
+
+def label_text(graph: Data, code: int) -> str:
+    """A label as the user wrote it, from its code; empty if the code is negative."""
+    names = graph.get("label_names")
+    return "" if code < 0 else str(code if names is None else names[code])

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch_geometric.data import Data
-
 from costa.errors import InputError
 from costa.graphs.columns import Columns
 from costa.runs.files import COLUMNS, CONFIG, read_config

@@ -18,7 +18,7 @@ from costa.errors import InputError
 from costa.graphs.stages import Done, unheard
 from costa.graphs.storage import Growing, drop_pages, mapped, open_array
 from costa.runs.files import EMBEDDINGS
-from costa.writing import replacing
+from costa.writing import check_place, replacing
 
 SEEN = 2**16
 """The most vectors by which the health of a run is judged."""
@@ -40,8 +40,7 @@ def check_vector_path(path: Path) -> None:
         raise InputError(f"{path} has an unknown format; its name must end in .npy, .csv or .parquet.")
     if path.suffix == ".parquet" and not _has_pyarrow():
         raise InputError("writing Parquet needs pyarrow; pip install 'costa-gcl[tables]', or write .csv or .npy.")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise InputError(f"{path} cannot be written: it is a folder or its folder does not exist; choose another.")
+    check_place(path)
 
 
 @dataclass(frozen=True)
