@@ -19,6 +19,7 @@ from costa import runs, training
 from costa.errors import InputError
 from costa.evaluate import health
 from costa.graphs import as_graph
+from costa.graphs.columns import Columns
 from costa.graphs.labels import as_labels, encode_labels
 from costa.graphs.structure import COLUMNS
 from costa.insight import similar
@@ -61,7 +62,9 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         origins_: Where each setting came from, by its dotted key.
         choices_: What was chosen from the graph and why, one line each.
         candidates_: With ``choose``, how each candidate did, by validation; else empty.
-        n_features_in_: The number of feature columns.
+        n_features_in_: The number of columns of x.
+        feature_names_in_: The columns of the features' table, if they are from one; a later table needs them, in any
+            order.
         embedding_: The vectors of the fitted graph, n × d; a loaded model has none.
         node_ids_: The ids of the fitted graph's nodes, row numbers if it has none; a loaded model has none.
         method_: The trained method, a ``torch.nn.Module``; ``method_.name`` is its name and, unless a baseline without
@@ -75,6 +78,8 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     _about: saving.About
     """The model's ``config.json``."""
+    _columns: Columns | None
+    """What became of the columns of the features' table."""
 
     def __init__(
         self,
@@ -116,7 +121,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise InputError(
                 "a loaded model has no vectors of its graph; give the graph: most_similar(id, graph=graph)."
             )
-        data = None if graph is None else as_graph(graph)
+        data = None if graph is None else as_graph(graph, columns=self._columns)
         z = torch.from_numpy(self.embedding_ if data is None else self._vectors(data))
         ids = self.node_ids_ if data is None else similar.ids_of(data)
         return [(ids[row], cosine) for row, cosine in similar.most_similar(z, similar.find_node(ids, node), k)]
@@ -133,7 +138,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         After ``set_output(transform="pandas")`` they are a frame whose index is the nodes' ids.
         """
         check_is_fitted(self)
-        data = as_graph(graph)
+        data = as_graph(graph, columns=self._columns)
         return self._output(self._vectors(data), data)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -143,7 +148,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         parameters = {name: value for name, value in self.get_params().items() if name != "device"}
-        saving.save(Path(folder), self.method_, self._about | {"parameters": parameters})
+        saving.save(Path(folder), self.method_, self._about | {"parameters": parameters}, self._columns)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, device: str = "auto") -> COSTA:
@@ -168,7 +173,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             _candidates(about)
         except (KeyError, TypeError, ValueError):
             raise saving.damaged(Path(folder), "chosen") from None
-        model._become(method, about)
+        model._become(method, about, runs.load_columns(Path(folder).expanduser()))
         return model
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -221,7 +226,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             logger.warning("%s.", outcome.watched)
         built.forget()
         about = saving.describe(built, resolved, graph, self.seed)
-        self._become(built, about | {"choices": choices})
+        self._become(built, about | {"choices": choices}, graph.get("columns"))
         return z
 
     def _choose(self, graph: Data, y: torch.Tensor | None, device: torch.device) -> torch.Tensor:
@@ -233,7 +238,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         built, _, z = choice.trained
         resolved = choice.chosen.resolve(graph, self.epochs)
         about = saving.describe(built, resolved, graph, self.seed) | {"chosen": choice.to_dict()}
-        self._become(built, about | {"choices": _explained(resolved, graph)})
+        self._become(built, about | {"choices": _explained(resolved, graph)}, graph.get("columns"))
         return z
 
     def _check_parameters(self) -> None:
@@ -248,10 +253,12 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.choose and self.settings:
             raise InputError("choose=True decides the method and its settings; leave out settings, or choose.")
 
-    def _become(self, method: Method, about: saving.About) -> None:
-        """Take over a trained method and its ``config.json``."""
+    def _become(self, method: Method, about: saving.About, columns: Columns | None) -> None:
+        """Take over a trained method, its ``config.json``, and what became of the columns of a table."""
         self.method_ = method
-        self._about = about
+        self._about, self._columns = about, columns
+        if columns is not None:
+            self.feature_names_in_ = np.array([column.name for column in columns.columns], dtype=object)
         self.settings_ = runs.read_settings(type(method), about)
         self.origins_ = about.get("origins", {})
         self.choices_ = about.get("choices", [])

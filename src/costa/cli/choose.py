@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from costa.cli import options
-from costa.cli.console import given_of, percent, print_table, say
+from costa.cli.console import given_of, percent, print_table, said_of, say, say_columns
 from costa.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def compare(
     edges: options.Edges = None,
     features: options.Features = None,
     nodes: options.Nodes = None,
+    columns: options.Columns = None,
     seed: options.Seed = None,
     epochs: options.Epochs = None,
     device: options.Device = "auto",
@@ -47,7 +48,8 @@ def compare(
 
     where = training.resolve_device(device)
     spec = name_files(graph, edges, features, nodes)
-    data = load_graph(spec, data_dir=data_dir)
+    data = load_graph(spec, columns=said_of(columns), data_dir=data_dir)
+    say_columns(data)
     portfolio.checked(data)
     say(f"{describe(data)}, on {where}")
     choice = portfolio.choose(data, seed=seed or 0, device=where, epochs=epochs, report=print_progress)

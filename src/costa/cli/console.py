@@ -23,6 +23,8 @@ from costa.wording import duration
 if TYPE_CHECKING:
     from types import FrameType
 
+    from torch_geometric.data import Data
+
     from costa.training import Report
 
 console = Console(highlight=False, markup=False)
@@ -144,6 +146,20 @@ def given_of(context: typer.Context, flags: Mapping[str, str]) -> str | None:
         if source is not None and source.name == "COMMANDLINE":
             return flag
     return None
+
+
+def said_of(columns: str | None) -> dict[str, str] | None:
+    """What --columns says."""
+    from costa.graphs.kinds import parse_columns
+
+    return None if columns is None else parse_columns(columns)
+
+
+def say_columns(graph: Data) -> None:
+    """Say what the columns of the features' table were taken for."""
+    columns = graph.get("columns")
+    if columns is not None:
+        say("\n".join(["Columns:", *(f"  {line}" for line in columns.lines())]))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:

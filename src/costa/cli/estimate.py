@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import typer
 
 from costa.cli import options
-from costa.cli.console import print_table, say, say_stage
+from costa.cli.console import print_table, said_of, say, say_stage
 from costa.errors import InputError
 from costa.memory import parse_size, size
 from costa.wording import duration
@@ -28,6 +28,7 @@ def estimate(
     edges: options.Edges = None,
     features: options.Features = None,
     nodes: options.Nodes = None,
+    columns: options.Columns = None,
     method: options.Method = "costa-mv",
     out: options.Out = None,
     seeds: options.Seeds = None,
@@ -63,7 +64,7 @@ def estimate(
     sentence = None if found is None else lacking(found, room)
     if found is None or (sentence is None and not found.seconds):
         # only the graph itself can tell
-        data = load_graph(spec, data_dir=data_dir, memory=memory, report=say_stage)
+        data = load_graph(spec, columns=said_of(columns), data_dir=data_dir, memory=memory, report=say_stage)
         resolved = presets.resolve(get_method(method), data, **layers)
         found = estimated(
             method, resolved, sizes_of(data), graph=data, memory=limit, ranks=ranks, seeds=runs, room=room

@@ -27,6 +27,14 @@ DataDir = Annotated[
         help="Look for benchmark graphs here first (nothing is written); the variable COSTA_DATA does the same.",
     ),
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=KIND,…",
+        help="What columns of the tables are, if they would be taken for something else: id, label, number, flag,"
+        " category, date, text or ignore.",
+    ),
+]
 Memory = Annotated[
     str | None,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from costa.cli import options
-from costa.cli.console import console, say, say_stage
+from costa.cli.console import console, said_of, say, say_columns, say_stage
 from costa.errors import InputError
 from costa.wording import counted
 
@@ -18,6 +18,7 @@ def train(
     edges: options.Edges = None,
     features: options.Features = None,
     nodes: options.Nodes = None,
+    columns: options.Columns = None,
     method: options.Method = "costa-mv",
     out: options.Out = None,
     seed: options.Seed = None,
@@ -69,7 +70,8 @@ def train(
         *(spec, method, layers, memory, ranks, out, seeds or 1), resumed=resume, probe=not no_probe
     )
     with ranks.first_before_others():
-        data = load_graph(spec, data_dir=data_dir, memory=memory, report=say_stage)
+        data = load_graph(spec, columns=said_of(columns), data_dir=data_dir, memory=memory, report=say_stage)
+    say_columns(data)
     numbers, several = range(seeds) if seeds else [seed or 0], seeds is not None
     held_out = None
     if hold_out_edges is not None:

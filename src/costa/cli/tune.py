@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from costa.cli import options
-from costa.cli.console import note, say
+from costa.cli.console import note, said_of, say, say_columns
 
 if TYPE_CHECKING:
     from costa.tuning.study import Ended
@@ -20,6 +20,7 @@ def tune(
     edges: options.Edges = None,
     features: options.Features = None,
     nodes: options.Nodes = None,
+    columns: options.Columns = None,
     method: options.Method = "costa-mv",
     trials: Annotated[int, typer.Option(min=1, help="Total number of trials.")] = 100,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of seeds per trial.")] = 2,
@@ -66,7 +67,8 @@ def tune(
 
     until = time.monotonic() + timeout if timeout is not None else float("inf")
     chosen, where = get_method(method), training.resolve_device(device)
-    data = load_graph(name_files(graph, edges, features, nodes), data_dir=data_dir)
+    data = load_graph(name_files(graph, edges, features, nodes), columns=said_of(columns), data_dir=data_dir)
+    say_columns(data)
     given = settings.parse_assignments(set_ or [])
     job = TuningJob(data, chosen, where, epochs, seeds, splits, final_splits, until, guide, given)
     path = study or Path("tuning") / f"{method}-{data.name}.log"

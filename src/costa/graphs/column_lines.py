@@ -18,6 +18,11 @@ SHOWN = 5
 """The most values that a line lists."""
 
 
+def plain(name: str) -> str:
+    """The line of a column about which there is nothing to say but that it has numbers."""
+    return f"{name}: a number, because it has only numbers. To leave it out: {option(name, 'ignore')}."
+
+
 def describe(cells: Cells, how: Preparation, why: str, flagged: bool) -> str:
     """The line of a column that was prepared like this.
 

@@ -23,8 +23,8 @@ from scipy.sparse import csr_array, hstack, issparse
 from torch_geometric.data import Data
 
 from costa.errors import InputError
-from costa.graphs.cells import Cells, Problem, read_cells
-from costa.graphs.column_lines import describe
+from costa.graphs.cells import Cells, Problem, option, read_cells
+from costa.graphs.column_lines import describe, plain
 from costa.graphs.features import as_tensor
 from costa.graphs.kinds import ROLES, recognise
 from costa.graphs.preparing import Block, Category, Date, Flag, Hashed, Nothing, Number, Preparation, Text
@@ -89,8 +89,13 @@ class Columns:
         return filled < SPARSE_BELOW * len(self.names)
 
     def lines(self) -> list[str]:
-        """For each column of the user's: what it was taken for, why, and how to say otherwise."""
-        return [column.line for column in self.columns]
+        """For each column of the user's: what it was taken for, why, and how to say otherwise; plain numbers in one."""
+        plain_ones = [column.name for column in self.columns if column.line == plain(column.name)]
+        together = plain_ones if len(plain_ones) > 1 else []
+        lines = [column.line for column in self.columns if column.name not in together]
+        if together:
+            lines.append(f"{', '.join(together)}: numbers. To leave one out: {option(together[0], 'ignore')}.")
+        return lines
 
     def transform(self, table: Table) -> NDArray[np.float32] | csr_array:
         """The matrix of a table, whose columns are found by name.

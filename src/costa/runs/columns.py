@@ -1,4 +1,4 @@
-"""How a table of mixed columns becomes features, beside the model that was trained on them: no later table is guessed at."""
+"""How a table of mixed columns became features, kept beside the model that was trained on them."""
 
 from __future__ import annotations
 

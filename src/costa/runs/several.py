@@ -19,6 +19,7 @@ import torch
 from costa import training
 from costa.errors import is_out_of_memory
 from costa.graphs import load_graph
+from costa.graphs.columns import Columns
 from costa.graphs.sizes import sizes_of
 from costa.graphs.storage import StoredGraph
 from costa.memory import IMPORTS, share
@@ -157,7 +158,7 @@ def _in_processes(job: Job, folders: Mapping[int, Path], data_dir: Path | None, 
         stop = Path(folder_of_stop) / "stop"
         # each process reads the graph again, which is faster than sending it
         given = {"resume": job.resume, "chosen": job.chosen, "held_out": job.held_out, "memory": job.memory}
-        work = (job.spec, data_dir, memory, job.method, job.resolved, given, stop)
+        work = (job.spec, job.graph.get("columns"), data_dir, memory, job.method, job.resolved, given, stop)
         tasks = [joblib.delayed(_train_here)(*work, seed, folder) for seed, folder in folders.items()]
         threads = max(1, cores() // workers)
         with (
@@ -192,6 +193,7 @@ def _write_hops(job: Job) -> None:
 
 def _train_here(
     spec: str,
+    columns: Columns | None,
     data_dir: Path | None,
     memory: str | None,
     method: str,
@@ -204,7 +206,7 @@ def _train_here(
     """Train one seed in this process, in its share of the memory; None if the stop file already exists."""
     if stop.exists():
         return None
-    graph = load_graph(spec, columns=given["columns"], data_dir=data_dir, memory=memory)
+    graph = load_graph(spec, columns=columns, data_dir=data_dir, memory=memory)
     held_out = given["held_out"]
     if held_out is not None:
         graph, _ = held_out.again(graph)
