@@ -11,12 +11,13 @@ import reprlib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from costa.graphs.tables import Column, Table, is_missing, is_number, not_finite
+from costa.graphs.tables import Table, is_missing, is_number, not_finite
 
 MISSING = frozenset({"", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "na", "nan", "null"})
 """Texts that mean that a value is missing."""
@@ -62,17 +63,24 @@ class Cells:
 
     def texts(self) -> list[str]:
         """The distinct values as text; a whole number has no decimal point, whether it was typed or not."""
-        return [_whole(text) for text in (map(as_text, self.distinct.tolist()) if self.typed else self.distinct)]
+        return [_whole(as_text(value)) if self.typed else _whole(value) for value in self.distinct]
+
+    @cached_property
+    def as_numbers(self) -> NDArray[np.float64] | None:
+        """The distinct values as numbers; None if one is not a number."""
+        try:
+            values = np.asarray(self.distinct, dtype=np.float64)
+        except ValueError:
+            return None
+        # Python reads 1_000 as a number
+        return None if not self.typed and any("_" in text for text in self.distinct) else values
 
     def numbers(self) -> NDArray[np.float32]:
         """The distinct values as finite float32."""
-        try:
-            if not self.typed and any("_" in text for text in self.distinct):
-                raise ValueError("Python reads 1_000 as a number")
-            values = np.asarray(self.distinct, dtype=np.float64)
-        except ValueError:
+        values = self.as_numbers
+        if values is None:
             wrong = next(i for i, text in enumerate(self.distinct) if not is_plain_number(text))
-            raise self.problem(wrong, "is not a number; correct it, empty the cell") from None
+            raise self.problem(wrong, "is not a number; correct it, empty the cell")
         # A value beyond float32 becomes infinite here and is reported below.
         with np.errstate(over="ignore"):
             narrow = values.astype(np.float32)
@@ -122,16 +130,16 @@ def read_cells(table: Table, name: str) -> Cells:
     column = table.columns[name]
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and column.ndim == 1:
         return _typed(name, column)
-    texts = _texts(name, column)
-    position: dict[str, int] = {}
-    codes = np.fromiter((position.setdefault(text, len(position)) for text in texts), np.int64, len(texts))
-    gone = [text for text in position if text in MISSING]
-    if gone:
-        kept = [text for text in position if text not in MISSING]
-        place = {text: i for i, text in enumerate(kept)}
-        codes = np.array([place.get(text, -1) for text in position], dtype=np.int64)[codes]
-        return Cells(name, kept, codes, tuple(text for text in gone if text))
-    return Cells(name, list(position), codes)
+    if not set(map(type, column)) <= {str, type(None)}:
+        column = [cell if type(cell) is str else _text(cell, name, row) for row, cell in enumerate(column, start=1)]
+    # Only what differs is looked at in Python; the rest is done inside of dictionaries.
+    places = {cell: i for i, cell in enumerate(dict.fromkeys(column))}
+    texts = [cell.strip() if cell else "" for cell in places]
+    kept = {text: i for i, text in enumerate(dict.fromkeys(text for text in texts if text not in MISSING))}
+    code_of = np.array([kept.get(text, -1) for text in texts], dtype=np.int64)
+    codes = code_of[np.fromiter(map(places.__getitem__, column), np.int64, len(column))]
+    words = dict.fromkeys(text for text in texts if text and text in MISSING)
+    return Cells(name, list(kept), codes, tuple(words))
 
 
 def _typed(name: str, column: NDArray[Any]) -> Cells:
@@ -141,10 +149,6 @@ def _typed(name: str, column: NDArray[Any]) -> Cells:
         return Cells(name, column, codes)
     there = ~np.isnan(column)
     return Cells(name, column[there], np.where(there, np.cumsum(there) - 1, -1))
-
-
-def _texts(name: str, column: Column) -> list[str]:
-    return [cell.strip() if type(cell) is str else _text(cell, name, row) for row, cell in enumerate(column, start=1)]
 
 
 def _text(cell: Any, name: str, row: int) -> str:
@@ -174,5 +178,7 @@ def _whole(text: str) -> str:
     >>> _whole("-3.0"), _whole("1.05"), _whole("v2.0")
     ('-3', '1.05', 'v2.0')
     """
+    if not text.endswith(".0"):
+        return text
     whole = text.removesuffix(".0")
     return whole if whole.removeprefix("-").isdigit() else text

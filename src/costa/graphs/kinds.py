@@ -52,10 +52,10 @@ def recognise(cells: Cells) -> tuple[str, str]:
     Raises:
         Problem: Some values do not fit the others, or dates can be read in two ways.
     """
-    if cells.typed:
+    if isinstance(cells.distinct, np.ndarray):
         return ("flag", "is true or false") if cells.distinct.dtype == bool else ("number", "has only numbers")
     texts = list(cells.distinct)
-    if _are_numbers(texts):
+    if cells.as_numbers is not None:
         return "number", "has only numbers"
     if len(texts) <= len(FLAGS) and all(text.lower() in FLAGS for text in texts):
         return "flag", f"has only {listed(sorted(texts))}"
@@ -77,14 +77,6 @@ def recognise(cells: Cells) -> tuple[str, str]:
     if differ >= DIFFER:
         return "ignore", f"has {len(texts):,} different texts in {there:,} rows, as names and ids do"
     return "category", f"has {len(texts):,} different text{'s' * (len(texts) > 1)}"
-
-
-def _are_numbers(texts: list[str]) -> bool:
-    try:
-        np.asarray(texts, dtype=np.float64)
-    except ValueError:
-        return False
-    return not any("_" in text for text in texts)
 
 
 def _not_number(cells: Cells, texts: list[str], there: int) -> Problem:
