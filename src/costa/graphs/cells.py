@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import reprlib
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from costa.graphs.tables import Table, is_missing, is_number, not_finite
+from costa.graphs.tables import Column, Table, is_missing, is_number, not_finite
 
 MISSING = frozenset({"", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "na", "nan", "null"})
 """Texts that mean that a value is missing."""
@@ -36,12 +36,14 @@ class Cells:
         distinct: Its texts that are not missing, in order of appearance; of numbers, the distinct values.
         codes: For each row the position in ``distinct``, −1 if missing.
         missing_words: The texts that were taken for missing, other than empty cells.
+        padded: Whether some are digits that begin with 0, as those of codes do.
     """
 
     name: str
     distinct: Sequence[str] | NDArray[Any]
     codes: NDArray[np.int64]
     missing_words: tuple[str, ...] = ()
+    padded: bool = False
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -99,9 +101,10 @@ class Cells:
     def problem(self, position: int, what: str, otherwise: Sequence[str] = ("category", "ignore")) -> Problem:
         """A problem with one of the distinct values."""
         value = self.distinct[position]
+        shown = reprlib.repr(value.item() if isinstance(value, np.generic) else value)
         said = " or ".join(option(self.name, kind) for kind in otherwise)
         where = f"in row {self.row(position)} of the column {self.name!r}"
-        return Problem(f"{reprlib.repr(value)} {where}, which {what}, or say {said}")
+        return Problem(f"{shown} {where}, which {what}, or say {said}")
 
 
 def option(name: str, kind: str) -> str:
@@ -125,21 +128,46 @@ def is_plain_number(text: str) -> bool:
     return is_number(text) and "_" not in text
 
 
-def read_cells(table: Table, name: str) -> Cells:
-    """A column of a table."""
+def read_cells(table: Table, name: str, kind: str | None = None) -> Cells:
+    """A column of a table; if `kind` is None or ``number``, text that is numbers alone is read as numbers at once."""
     column = table.columns[name]
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and column.ndim == 1:
         return _typed(name, column)
-    if not set(map(type, column)) <= {str, type(None)}:
-        column = [cell if type(cell) is str else _text(cell, name, row) for row, cell in enumerate(column, start=1)]
+    if kind in (None, "number") and (numbers := _numbers(column)) is not None:
+        whole = bool((numbers == np.rint(numbers)).all())
+        return replace(_typed(name, numbers), padded=whole and _padded(column))
     # Only what differs is looked at in Python; the rest is done inside of dictionaries.
-    places = {cell: i for i, cell in enumerate(dict.fromkeys(column))}
+    try:
+        distinct = dict.fromkeys(column)
+    except TypeError:  # a list, say, which is refused below
+        distinct = None
+    if distinct is None or not set(map(type, distinct)) <= {str, type(None)}:
+        column = [cell if type(cell) is str else _text(cell, name, row) for row, cell in enumerate(column, start=1)]
+        distinct = dict.fromkeys(column)
+    places = {cell: i for i, cell in enumerate(distinct)}
     texts = [cell.strip() if cell else "" for cell in places]
     kept = {text: i for i, text in enumerate(dict.fromkeys(text for text in texts if text not in MISSING))}
     code_of = np.array([kept.get(text, -1) for text in texts], dtype=np.int64)
     codes = code_of[np.fromiter(map(places.__getitem__, column), np.int64, len(column))]
     words = dict.fromkeys(text for text in texts if text and text in MISSING)
-    return Cells(name, list(kept), codes, tuple(words))
+    return Cells(name, list(kept), codes, tuple(words), _padded(kept))
+
+
+def _numbers(column: Column) -> NDArray[np.float64] | None:
+    """Text that is numbers alone, without gaps, as numbers: a dictionary of them would be large and slow."""
+    if not len(column) or type(column[0]) is not str or not is_plain_number(column[0]):
+        return None
+    if set(map(type, column)) != {str} or "_" in "".join(column):
+        return None
+    try:
+        values = np.asarray(column, dtype=np.float64)
+    except ValueError:
+        return None
+    return None if np.isnan(values).any() else values
+
+
+def _padded(texts: Iterable[str]) -> bool:
+    return any(text[0] == "0" and text.isdigit() and len(text) > 1 for text in map(str.strip, texts))
 
 
 def _typed(name: str, column: NDArray[Any]) -> Cells:

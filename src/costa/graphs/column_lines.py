@@ -76,7 +76,7 @@ def _described(cells: Cells, how: Preparation) -> tuple[str, str, str]:
 def _number_hint(cells: Cells) -> str:
     """How to say that numbers are codes or dates; empty if they do not look like it."""
     as_category = f"{option(cells.name, 'category')}."
-    if not cells.typed and any(text[0] == "0" and text[1:2].isdigit() for text in cells.distinct):
+    if cells.padded:
         return f"Some begin with 0, as codes do; if they are codes: {as_category}"
     values = np.unique(cells.numbers())
     if not (values == np.round(values)).all():

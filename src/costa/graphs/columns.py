@@ -100,7 +100,7 @@ class Columns:
         start, problems, unseen = 0, list[str](), list[str]()
         for column in used:
             try:
-                block, strange = _apply(column, read_cells(table, column.name))
+                block, strange = _apply(column, read_cells(table, column.name, column.kind))
             except Problem as problem:
                 problems.append(str(problem))
                 continue
@@ -193,7 +193,7 @@ def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns
 
 
 def _fit(table: Table, name: str, asked: str | None) -> Column:
-    cells = read_cells(table, name)
+    cells = read_cells(table, name, asked)
     if not len(cells.distinct):
         kind, why = "constant", "is empty in every row"
     elif asked is None:
