@@ -33,7 +33,8 @@ class Cells:
 
     Attributes:
         name: The column's name.
-        distinct: Its texts that are not missing, in order of appearance; of numbers, the distinct values.
+        distinct: Its texts that are not missing, in order of appearance; or NumPy numbers, those of
+            all rows that have one.
         codes: For each row the position in ``distinct``, −1 if missing.
         missing_words: The texts that were taken for missing, other than empty cells.
         padded: Whether some are digits that begin with 0, as those of codes do.
@@ -98,11 +99,11 @@ class Cells:
         """The first row, from 1, with this distinct value."""
         return int(np.argmax(self.codes == position)) + 1
 
-    def problem(self, position: int, what: str, otherwise: Sequence[str] = ("category", "ignore")) -> Problem:
-        """A problem with one of the distinct values."""
+    def problem(self, position: int, what: str) -> Problem:
+        """What is wrong with one of the distinct values: a predicate, and the remedies but the last."""
         value = self.distinct[position]
         shown = reprlib.repr(value.item() if isinstance(value, np.generic) else value)
-        said = " or ".join(option(self.name, kind) for kind in otherwise)
+        said = " or ".join(option(self.name, kind) for kind in ("category", "ignore"))
         where = f"in row {self.row(position)} of the column {self.name!r}"
         return Problem(f"{shown} {where}, which {what}, or say {said}")
 
@@ -129,13 +130,12 @@ def is_plain_number(text: str) -> bool:
 
 
 def read_cells(table: Table, name: str, kind: str | None = None) -> Cells:
-    """A column of a table; if `kind` is None or ``number``, text that is numbers alone is read as numbers at once."""
+    """A column of a table; numbers that are not in an array are read at once if `kind` is None or ``number``."""
     column = table.columns[name]
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and column.ndim == 1:
         return _typed(name, column)
-    if kind in (None, "number") and (numbers := _numbers(column)) is not None:
-        whole = bool((numbers == np.rint(numbers)).all())
-        return replace(_typed(name, numbers), padded=whole and _padded(column))
+    if kind in (None, "number") and (numbers := _numbers(name, column)) is not None:
+        return numbers
     # Only what differs is looked at in Python; the rest is done inside of dictionaries.
     try:
         distinct = dict.fromkeys(column)
@@ -153,17 +153,27 @@ def read_cells(table: Table, name: str, kind: str | None = None) -> Cells:
     return Cells(name, list(kept), codes, tuple(words), _padded(kept))
 
 
-def _numbers(column: Column) -> NDArray[np.float64] | None:
-    """Text that is numbers alone, without gaps, as numbers: a dictionary of them would be large and slow."""
-    if not len(column) or type(column[0]) is not str or not is_plain_number(column[0]):
+def _numbers(name: str, column: Column) -> Cells | None:
+    """Numbers, as text without gaps or as Python's own; None if something else is among them.
+
+    Without this, numbers would be right too, but a dictionary of them is large and slow.
+    """
+    if not len(column) or (type(column[0]) is str and not is_plain_number(column[0])):
         return None
-    if set(map(type, column)) != {str} or "_" in "".join(column):
+    types = set(map(type, column))
+    written = types == {str}
+    if not written and not types <= {int, float, type(None)}:
         return None
     try:
         values = np.asarray(column, dtype=np.float64)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return None if np.isnan(values).any() else values
+    if not written:
+        return _typed(name, values)
+    if np.isnan(values).any() or "_" in "".join(column):
+        return None
+    whole = bool((values == np.rint(values)).all())
+    return replace(_typed(name, values), padded=whole and _padded(column))
 
 
 def _padded(texts: Iterable[str]) -> bool:

@@ -168,6 +168,14 @@ def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns
 
     Raises:
         InputError: Something in the table cannot be used; all of it is named.
+
+    Example:
+        >>> people = Table("people.csv", "people.csv", {"age": ["31", "", "40"], "plan": ["gold", "free", "free"]}, 3)
+        >>> fitted = fit_columns(people)
+        >>> fitted.names
+        ['age', 'age: missing', 'plan=free', 'plan=gold']
+        >>> fitted.transform(people).tolist()
+        [[31.0, 0.0, 0.0, 1.0], [35.5, 1.0, 1.0, 0.0], [40.0, 0.0, 1.0, 0.0]]
     """
     given = given or {}
     unknown = [name for name in given if name not in table.columns]
@@ -193,6 +201,8 @@ def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns
 
 
 def _fit(table: Table, name: str, asked: str | None) -> Column:
+    if asked == "ignore":  # whatever is in it
+        return Column(name, f"{name}: ignored, as you said.", False, Nothing(asked))
     cells = read_cells(table, name, asked)
     if not len(cells.distinct):
         kind, why = "constant", "is empty in every row"
