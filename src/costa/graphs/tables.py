@@ -254,7 +254,8 @@ def _split_plain(text: str, delimiter: str, where: str) -> tuple[list[str], list
 
 def _split_quoted(text: str, delimiter: str, where: str) -> tuple[list[str], list[list[str]], int]:
     """Header, columns and number of rows of any text."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    # StringIO would keep the text with four bytes for each character.
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8", newline=""), delimiter=delimiter)
     rows, last_lines = [], []
     try:
         for cells in reader:
