@@ -63,11 +63,8 @@ def _described(cells: Cells, how: Preparation) -> tuple[str, str, str]:
             return f"a date{order}", f"; it becomes {listed(parts)}", f"{as_category} {leave_out}"
         case Text():
             words = counted(len(how.terms), "word")
-            return (
-                "text",
-                f"; TF-IDF of {words}, reduced to {counted(len(how.components), 'column')}",
-                (f"{as_category} {leave_out}"),
-            )
+            reduced = counted(len(how.components), "column")
+            return "text", f"; TF-IDF of {words}, reduced to {reduced}", f"{as_category} {leave_out}"
         case Nothing(kind="constant"):
             return "left out", "", ""
     return "ignored", "", f"To use it: {option(name, 'category')} or {option(name, 'text')}."
@@ -101,4 +98,4 @@ def _missing(cells: Cells, how: Preparation) -> str:
 def _filled(how: Number | Flag | Date) -> str:
     if isinstance(how, Date):
         return f"the median {np.datetime64(how.fill, 'us').astype('datetime64[D]')}"
-    return f"the median {how.fill:g}"
+    return f"the median {np.float32(how.fill)}".removesuffix(".0")
