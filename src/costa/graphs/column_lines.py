@@ -98,4 +98,4 @@ def _missing(cells: Cells, how: Preparation) -> str:
 def _filled(how: Number | Flag | Date) -> str:
     if isinstance(how, Date):
         return f"the median {np.datetime64(how.fill, 'us').astype('datetime64[D]')}"
-    return f"the median {np.float32(how.fill)}".removesuffix(".0")
+    return f"the median {np.format_float_positional(np.float32(how.fill), trim='-')}"

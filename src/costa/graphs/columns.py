@@ -95,8 +95,8 @@ class Columns:
         """
         used = [column for column in self.columns if column.names]
         self._check_names(table, used)
-        parts: list[csr_array] = []
-        x = np.empty((0 if self.sparse else table.rows, len(self.names)), dtype=np.float32)
+        sparse, names, parts = self.sparse, self.names, list[csr_array]()
+        x = np.empty((0 if sparse else table.rows, len(names)), dtype=np.float32)
         start, problems, unseen = 0, list[str](), list[str]()
         for column in used:
             try:
@@ -105,7 +105,7 @@ class Columns:
                 problems.append(str(problem))
                 continue
             unseen += strange
-            if self.sparse:
+            if sparse:
                 parts.append(csr_array(block))
             else:
                 x[:, start : start + block.shape[1]] = block.toarray() if issparse(block) else block
@@ -119,7 +119,7 @@ class Columns:
                 table.where,
                 ", ".join(unseen),
             )
-        return csr_array(hstack(parts, format="csr")) if self.sparse else x
+        return csr_array(hstack(parts, format="csr")) if sparse else x
 
     def _check_names(self, table: Table, used: list[Column]) -> None:
         known = {column.name for column in self.columns}
