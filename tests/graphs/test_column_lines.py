@@ -84,5 +84,10 @@ def test_what_was_said_needs_no_remedy() -> None:
     assert line([1, 2], "category") == "a: a category, as you said; a column each (1, 2)."
 
 
+def test_medians_are_written_as_in_the_table() -> None:
+    assert "the median 41.3 takes" in line(["41.3", ""])
+    assert "the median 1234567 takes" in line(["1234567", ""])
+
+
 def test_the_remedy_can_be_typed() -> None:
     assert line(["b", "a", "b"], name="the plan").endswith("--columns 'the plan=ignore'.")

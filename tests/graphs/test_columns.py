@@ -261,6 +261,13 @@ def test_mostly_categories_are_sparse_also_later() -> None:
     assert issparse(fitted.transform(table(**{name: values[:1] for name, values in data.items()})))
 
 
+def test_what_is_to_be_ignored_may_hold_anything() -> None:
+    holds = table(a=[1, 2], b=[[1], [2]], c=["1", "x"])
+    fitted = fit_columns(holds, {"b": "ignore", "c": "ignore"})
+    assert fitted.lines()[1:] == ["b: ignored, as you said.", "c: ignored, as you said."]
+    assert fitted.transform(holds).tolist() == [[1], [2]]
+
+
 def test_unknown_names_are_refused_with_a_suggestion() -> None:
     with pytest.raises(InputError, match=r"no column 'plam' \(did you mean 'plan'\?\), 'x', which --columns names"):
         fit_columns(table(plan=["a", "b"]), {"plam": "category", "x": "date"})

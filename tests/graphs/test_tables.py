@@ -99,3 +99,11 @@ def test_quotes_and_commas_in_cells(written: Callable[[str], Path]) -> None:
     table = tables.read_table(written('id,what\n"Smith, Ann","5"" nail"\nbob,"two\r\nlines"\ncy,5" nail\n'))
     assert table.text("id") == ["Smith, Ann", "bob", "cy"]
     assert table.text("what") == ['5" nail', "two\r\nlines", '5" nail']
+
+
+def test_repeated_cells_are_kept_once(written: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "SHARED", 3)
+    rows = [("a a", f"value {row}") for row in range(6)]
+    table = tables.read_table(written('"x","y"\n' + "\n".join(map(",".join, rows))))
+    assert list(zip(table.columns["x"], table.columns["y"], strict=True)) == rows
+    assert len(set(map(id, table.columns["x"]))) == 1

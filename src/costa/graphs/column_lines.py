@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from costa.graphs.cells import Cells, option
@@ -70,11 +68,8 @@ def _described(cells: Cells, how: Preparation) -> tuple[str, str, str]:
             return f"a date{order}", f"; it becomes {listed(parts)}", f"{as_category} {leave_out}"
         case Text():
             words = counted(len(how.terms), "word")
-            return (
-                "text",
-                f"; TF-IDF of {words}, reduced to {counted(len(how.components), 'column')}",
-                (f"{as_category} {leave_out}"),
-            )
+            reduced = counted(len(how.components), "column")
+            return "text", f"; TF-IDF of {words}, reduced to {reduced}", f"{as_category} {leave_out}"
         case Nothing(kind="constant"):
             return "left out", "", ""
     return "ignored", "", f"To use it: {option(name, 'category')} or {option(name, 'text')}."
@@ -83,7 +78,7 @@ def _described(cells: Cells, how: Preparation) -> tuple[str, str, str]:
 def _number_hint(cells: Cells) -> str:
     """How to say that numbers are codes or dates; empty if they do not look like it."""
     as_category = f"{option(cells.name, 'category')}."
-    if not cells.typed and any(re.match(r"0\d", text) for text in cells.distinct):
+    if cells.padded:
         return f"Some begin with 0, as codes do; if they are codes: {as_category}"
     values = np.unique(cells.numbers())
     if not (values == np.round(values)).all():
@@ -108,4 +103,4 @@ def _missing(cells: Cells, how: Preparation) -> str:
 def _filled(how: Number | Flag | Date) -> str:
     if isinstance(how, Date):
         return f"the median {np.datetime64(how.fill, 'us').astype('datetime64[D]')}"
-    return f"the median {how.fill:g}"
+    return f"the median {np.format_float_positional(np.float32(how.fill), trim='-')}"

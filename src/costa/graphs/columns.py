@@ -105,17 +105,17 @@ class Columns:
         """
         used = [column for column in self.columns if column.names]
         self._check_names(table, used)
-        parts: list[csr_array] = []
-        x = np.empty((0 if self.sparse else table.rows, len(self.names)), dtype=np.float32)
+        sparse, names, parts = self.sparse, self.names, list[csr_array]()
+        x = np.empty((0 if sparse else table.rows, len(names)), dtype=np.float32)
         start, problems, unseen = 0, list[str](), list[str]()
         for column in used:
             try:
-                block, strange = _apply(column, read_cells(table, column.name))
+                block, strange = _apply(column, read_cells(table, column.name, column.kind))
             except Problem as problem:
                 problems.append(str(problem))
                 continue
             unseen += strange
-            if self.sparse:
+            if sparse:
                 parts.append(csr_array(block))
             else:
                 x[:, start : start + block.shape[1]] = block.toarray() if issparse(block) else block
@@ -129,7 +129,7 @@ class Columns:
                 table.where,
                 ", ".join(unseen),
             )
-        return csr_array(hstack(parts, format="csr")) if self.sparse else x
+        return csr_array(hstack(parts, format="csr")) if sparse else x
 
     def _check_names(self, table: Table, used: list[Column]) -> None:
         known = {column.name for column in self.columns}
@@ -195,6 +195,14 @@ def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns
 
     Raises:
         InputError: Something in the table cannot be used; all of it is named.
+
+    Example:
+        >>> people = Table("people.csv", "people.csv", {"age": ["31", "", "40"], "plan": ["gold", "free", "free"]}, 3)
+        >>> fitted = fit_columns(people)
+        >>> fitted.names
+        ['age', 'age: missing', 'plan=free', 'plan=gold']
+        >>> fitted.transform(people).tolist()
+        [[31.0, 0.0, 0.0, 1.0], [35.5, 1.0, 1.0, 0.0], [40.0, 0.0, 1.0, 0.0]]
     """
     given = given or {}
     roles = {name: role for name, role in given.items() if role in ROLES}
@@ -221,7 +229,9 @@ def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns
 
 
 def _fit(table: Table, name: str, asked: str | None) -> Column:
-    cells = read_cells(table, name)
+    if asked == "ignore":  # whatever is in it
+        return Column(name, f"{name}: ignored, as you said.", False, Nothing(asked))
+    cells = read_cells(table, name, asked)
     if not len(cells.distinct):
         kind, why = "constant", "is empty in every row"
     elif asked is None:

@@ -23,6 +23,8 @@ _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),
     *("august", "september", "october", "november", "december"),
 )
+LONGEST = 40
+"""No date is longer; most other texts are, and need not be looked at closely."""
 
 
 def which_first(texts: Sequence[str]) -> str | None:
@@ -66,6 +68,8 @@ def _read(text: str, first: str | None) -> datetime | None:
 
 
 def _moment(text: str, first: str | None) -> datetime | None:
+    if len(text) > LONGEST:
+        return None
     # Python would also take other characters than these between date and time, and so numbers of orders for dates.
     if (len(text) == 8 and text.isdigit()) or (len(text) > 9 and text[4] == "-" and text[10:11] in "T "):
         return datetime.fromisoformat(text)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from costa.errors import InputError
 from costa.graphs.cells import Cells, Problem, is_plain_number
-from costa.graphs.dates import read_dates, undecided, which_first
+from costa.graphs.dates import LONGEST, read_dates, undecided, which_first
 from costa.wording import did_you_mean
 
 KINDS = ("number", "flag", "category", "date", "text", "ignore")
@@ -57,21 +57,23 @@ def recognise(cells: Cells) -> tuple[str, str]:
     if isinstance(cells.distinct, np.ndarray):
         return ("flag", "is true or false") if cells.distinct.dtype == bool else ("number", "has only numbers")
     texts = list(cells.distinct)
-    if _are_numbers(texts):
+    if cells.as_numbers is not None:
         return "number", "has only numbers"
     if len(texts) <= len(FLAGS) and all(text.lower() in FLAGS for text in texts):
         return "flag", f"has only {listed(sorted(texts))}"
     counts, there = cells.counts(), int((~cells.missing).sum())
-    dressed = np.array([_DRESSED.fullmatch(text) is not None or is_plain_number(text) for text in texts])
-    if 2 * counts[dressed].sum() >= there:
-        raise _not_number(cells, texts, there)
-    if len(texts) == 1 and there == len(cells.codes):
+    if len(texts) == 1 and there == len(cells.codes) and not _is_dressed(texts[0]):
         return "constant", f"is {texts[0]!r} in every row"
-    first = which_first(texts)
-    readable = ~np.isnat(read_dates(texts, first or "day"))
-    if 2 * counts[readable].sum() >= there:
-        dates_of(cells, first)
-        return "date", "has only dates"
+    short = np.array([len(text) <= LONGEST for text in texts])
+    if 2 * counts[short].sum() >= there:  # otherwise they are neither numbers nor dates
+        dressed = np.array([_is_dressed(text) for text in texts])
+        if 2 * counts[dressed].sum() >= there:
+            raise _not_number(cells, texts)
+        first = which_first(texts)
+        readable = ~np.isnat(read_dates(texts, first or "day"))
+        if 2 * counts[readable].sum() >= there:
+            dates_of(cells, first)
+            return "date", "has only dates"
     words = float(np.mean([text.count(" ") + 1 for text in texts]))
     differ = len(texts) / there
     if words >= WORDS and (len(texts) > LIMIT or differ >= DIFFER):
@@ -81,15 +83,12 @@ def recognise(cells: Cells) -> tuple[str, str]:
     return "category", f"has {len(texts):,} different text{'s' * (len(texts) > 1)}"
 
 
-def _are_numbers(texts: list[str]) -> bool:
-    try:
-        np.asarray(texts, dtype=np.float64)
-    except ValueError:
-        return False
-    return not any("_" in text for text in texts)
+def _is_dressed(text: str) -> bool:
+    """Whether a text is a number, perhaps with separators or a unit."""
+    return len(text) <= LONGEST and (_DRESSED.fullmatch(text) is not None or is_plain_number(text))
 
 
-def _not_number(cells: Cells, texts: list[str], there: int) -> Problem:
+def _not_number(cells: Cells, texts: list[str]) -> Problem:
     wrong = next(i for i, text in enumerate(texts) if not is_plain_number(text))
     if _DRESSED.fullmatch(texts[wrong]):
         return cells.problem(wrong, "has a separator or a unit; write numbers like 1234.5")

@@ -33,6 +33,8 @@ TERMS = 4096
 """The most words of a column of text."""
 LEARNT_FROM = 20_000
 """The most texts that the words and singular vectors come from."""
+BLOCK = 20_000
+"""The texts whose words are counted at a time."""
 DAY = np.timedelta64(1, "D")
 
 Block = NDArray[np.float32] | csr_array
@@ -236,9 +238,12 @@ class Text:
 
     def apply(self, cells: Cells) -> NDArray[np.float32]:
         """The reduced TF-IDF of each text."""
-        reduced = np.zeros((len(cells.distinct) + 1, len(self.components)), dtype=np.float32)
-        if len(cells.distinct):
-            reduced[:-1] = self._words.transform(cells.texts()) @ np.ascontiguousarray(self.components.T)
+        texts, loadings = cells.texts(), np.ascontiguousarray(self.components.T)
+        # The row after the last is that of missing texts, whose code is −1.
+        reduced = np.zeros((len(texts) + 1, len(self.components)), dtype=np.float32)
+        for start in range(0, len(texts), BLOCK):
+            some = texts[start : start + BLOCK]
+            reduced[start : start + len(some)] = self._words.transform(some) @ loadings
         return reduced[cells.codes]
 
     @cached_property

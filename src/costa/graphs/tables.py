@@ -27,6 +27,8 @@ INDEX = "index"
 """What an index of a pandas frame without a name is called as a column."""
 EXACT = 2**53
 """Up to here float64 represents every whole number exactly."""
+SHARED = 10_000
+"""The most different texts of a column that are kept once each; they take a fraction of the memory."""
 
 Column = Sequence[Any] | NDArray[Any]
 
@@ -284,11 +286,20 @@ def _split_plain(text: str, delimiter: str, where: str) -> tuple[list[str], list
 
 def _split_quoted(text: str, delimiter: str, where: str) -> tuple[list[str], list[list[str]], int]:
     """Header, columns and number of rows of any text."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    # StringIO would keep the text with four bytes for each character.
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8", newline=""), delimiter=delimiter)
     rows, last_lines = [], []
+    seen: list[dict[str, str]] = []
     try:
         for cells in reader:
             last_lines.append(reader.line_num)
+            seen = seen or [{} for _ in cells]
+            if len(cells) == len(seen):
+                # The same text in a column is one object, unless most cells of the column differ.
+                cells = [
+                    known.setdefault(cell, cell) if len(known) < SHARED else cell
+                    for known, cell in zip(seen, cells, strict=True)
+                ]
             rows.append(cells)
     except csv.Error as error:
         raise InputError(f"{where} cannot be read after line {reader.line_num} ({error}); correct it there.") from None
