@@ -70,7 +70,7 @@ class PairScore:
         ones = np.ones(self.rows.shape[1], self.rows.dtype)
         return torch.from_numpy(np.asarray(products @ (ones if self.weight is None else self.weight)))
 
-    def between(self, some: Tensor, others: Tensor) -> Tensor:
+    def between(self, some: Tensor | slice, others: Tensor | slice) -> Tensor:
         """The scores of some nodes with others, one row for each; ``rows`` must be a tensor."""
         left = self.rows[some] if self.weight is None else self.rows[some] * self.weight
         scores: Tensor = left @ self.rows[others].T

@@ -33,12 +33,12 @@ from costa.wording import counted
 from costa.writing import replacing
 
 ALL_PAIRS = 2**16
-"""The most nodes of which every pair is scored: a minute or two on two cores."""
+"""The most nodes of which every pair is scored: about a minute on one core."""
 GROUP = 2**12
 """The most nodes of a group."""
-BLOCK = 2**24
+BLOCK = 2**22
 """Scores at a time."""
-PRODUCTS = 2**24
+PRODUCTS = 2**21
 """About as many pairs two steps apart at a time, repeated ones included."""
 
 
@@ -161,9 +161,9 @@ class _Best:
         self._numbers, self._scores = numbers[order.numpy()], scores[order]
 
     def add_block(self, score: PairScore, a: Any, rows: np.ndarray, columns: np.ndarray) -> None:
-        """The pairs without an edge of some nodes with others."""
+        """The pairs without an edge of some nodes with others, both in ascending order."""
         at, of = torch.from_numpy(rows), torch.from_numpy(columns)
-        scores = score.between(at, of)
+        scores = score.between(_places(at), _places(of))
         known = a[rows][:, columns].tocoo()
         scores[torch.from_numpy(known.row), torch.from_numpy(known.col)] = -torch.inf
         scores[at[:, None] >= of] = -torch.inf
@@ -173,6 +173,12 @@ class _Best:
     def sorted(self) -> tuple[Tensor, Tensor]:
         """The pairs and their scores, the best first."""
         return pairs_of(self._numbers), self._scores
+
+
+def _places(nodes: Tensor) -> Tensor | slice:
+    """Consecutive nodes as a slice, whose rows need no copy; else the nodes."""
+    first, last = int(nodes[0]), int(nodes[-1])
+    return slice(first, last + 1) if last - first + 1 == len(nodes) else nodes
 
 
 def _two_steps(a: Any) -> Iterator[Tensor]:
