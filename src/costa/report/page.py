@@ -22,7 +22,7 @@ from costa.report.facts import Facts, gather
 from costa.writing import replacing
 
 PAGE = "report.html"
-SCRIPTS = ("charts.js", "map.js")
+SCRIPTS = ("charts.js", "decode.js", "colours.js", "painter.js", "search.js", "card.js", "map.js")
 
 
 def write_report(

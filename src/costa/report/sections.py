@@ -17,6 +17,7 @@ from costa.evaluate.protocols import PROTOCOLS
 from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult
 from costa.report.charts import Bar, bars, curve, strip
+from costa.report.columns import MOST_BYTES, Columns
 from costa.report.facts import DELTA, BiasByDegree, Facts, Sketched
 from costa.report.nodes import NodeMap
 from costa.runs.jobs import DEFAULT_PROTOCOLS
@@ -125,21 +126,49 @@ def map_of_nodes(facts: Facts) -> str:
         f"<p>Every point is a node; nodes with similar vectors lie close together. {_agreement(nodes)}</p>"
         '<div class="tools">'
         f'<div class="switch" role="group" aria-label="Colour by"><span>Colour by</span>{buttons}</div>'
-        '<form id="find"><label>Find <input type="search" placeholder="node id" autocomplete="off" spellcheck="false">'
-        "</label></form>"
+        f"{_column_picker(nodes.columns)}"
+        '<form id="find" role="search"><label>Find <input type="search" placeholder="part of a node id"'
+        ' autocomplete="off" spellcheck="false"></label></form>'
         '<div class="switch" role="group" aria-label="Zoom"><button type="button" data-zoom="1.5"'
         ' aria-label="Zoom in">+</button><button type="button" data-zoom="0.667" aria-label="Zoom out">−</button>'
-        '<button type="button" data-zoom="0">Whole map</button></div></div>'
+        '<button type="button" data-zoom="0">Whole map</button></div>'
+        '<button type="button" id="save">Save as CSV</button><p id="found" role="status"></p></div>'
         f'<div class="stage"><canvas id="points" tabindex="0" role="application" aria-describedby="map-help"'
         f' aria-label="Map of {shown} in two dimensions; the same numbers are in embeddings.npy"></canvas>'
         '<canvas id="over" aria-hidden="true"></canvas><div id="card" role="status" hidden></div></div>'
         '<div id="legend" role="group" aria-label="Legend"></div>'
         '<noscript><p class="warning">The map needs JavaScript, which is switched off.</p></noscript>'
         '<p class="small" id="map-help">Point at a node to see its details; click to keep them, then click a name on'
-        " the card to go there. Lines lead to its neighbours in the graph, rings mark the nearest vectors. Drag to"
+        " the card to go there; the number after a name is the cosine of the two vectors. The address of the page then"
+        " leads to this node. Lines lead to its neighbours in the graph, rings mark the nearest vectors. Drag to"
         " move; zoom with the buttons, by pinching, or with the wheel after a click on the map. Keys: arrows move,"
-        " + and − zoom, 0 shows all, Esc clears the selection. Click legend entries to highlight their groups."
-        f" {_layout(nodes)}</p>",
+        " + and − zoom, 0 shows all, Esc clears the selection. Click legend entries to highlight their groups; what is"
+        " highlighted, or matches a search, can be saved as CSV, where text that a spreadsheet would take for a"
+        " formula (it starts with =, +, − or @) has an apostrophe in front."
+        f" {_layout(nodes)}{_left_out(nodes.columns)}</p>",
+    )
+
+
+def _column_picker(columns: Columns) -> str:
+    """A list of the columns that the map can be coloured by; empty if there is none."""
+    options = "".join(
+        f'<option value="{place}">{escape(column.name)}</option>'
+        for place, column in enumerate(columns.kept)
+        if column.colours
+    )
+    if not options:
+        return ""
+    return f'<select id="column" aria-label="Colour by a column"><option value="">a column …</option>{options}</select>'
+
+
+def _left_out(columns: Columns) -> str:
+    """Which columns the page has not, and why."""
+    if not columns.left_out:
+        return ""
+    names = ", ".join(map(escape, columns.left_out))
+    return (
+        f" All columns together may take {MOST_BYTES / 1e6:.0f} MB of the page; these did not fit and are left out:"
+        f" {names}."
     )
 
 
