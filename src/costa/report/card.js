@@ -75,7 +75,7 @@ function cardOf(nodes, node, kept, { goTo, close, save }) {
   const cross = element("button", "×", { type: "button", className: "close", title: "Close" });
   cross.setAttribute("aria-label", "Close the card");
   cross.addEventListener("click", close);
-  const file = element("p", ""), saving = element("button", "Save these nodes as CSV", { type: "button", className: "file" });
+  const file = element("p", "", { className: "file" }), saving = element("button", "Save these nodes as CSV", { type: "button" });
   saving.addEventListener("click", save);
   file.append(saving);
   return [cross, ...content, file];

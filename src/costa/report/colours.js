@@ -5,8 +5,8 @@ const COLOURS = {  // Okabe and Ito's; those too close to the background are adj
   dark: ["#2590dd", "#e8702a", "#0fb184", "#cc79a7", "#8fd0f7", "#e69f00", "#f5f5f5", "#f0e442"],
 };
 const RAMP = {
-  light: ["#bcd4ea", "#3f84bd", "#062a55"],  // a larger value is further from the background
-  dark: ["#2c4a6e", "#5aa3dc", "#eaf5ff"],
+  light: ["#93bbde", "#3478b3", "#062a55"],  // a larger value is further from the background
+  dark: ["#3c6699", "#6db3e8", "#f2f9ff"],
 };
 const SHAPES = 6, NONE = "#9a9a9a", CLIPPED = 0.02;
 
@@ -30,16 +30,19 @@ function degreeScale(degree) {
   return { at: Float32Array.from(degree, along), marks, name: `degree 0 to ${most}`, missing: 0 };
 }
 
-// The few smallest and largest values share the ends, so that one outlier does not take all the colours.
+// From the least to the median to the most, so that a few large values do not take all the colours; nor do outliers,
+// which share the ends.
 function numberScale(name, values) {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort(), last = sorted.length - 1;
-  let low = sorted[Math.floor(CLIPPED * last)], high = sorted[Math.ceil((1 - CLIPPED) * last)];
+  const quantile = (share) => sorted[Math.round(share * last)];
+  let low = quantile(CLIPPED), high = quantile(1 - CLIPPED), middle = quantile(0.5);
   if (low === high) [low, high] = [sorted[0], sorted[last]];
-  const ends = [`${low > sorted[0] ? "≤ " : ""}${low}`, `${high < sorted[last] ? "≥ " : ""}${high}`];
-  const marks = [{ at: 0, text: ends[0] }, { at: 0.5, text: String(Number(((low + high) / 2).toPrecision(3))) }, { at: 1, text: ends[1] }];
+  if (middle === low || middle === high) middle = (low + high) / 2;
+  const along = (value) => (value < middle ? (value - low) / (middle - low) / 2 : 0.5 + (value - middle) / (high - middle) / 2);
+  const texts = [`${low > sorted[0] ? "≤ " : ""}${low}`, String(Number(middle.toPrecision(6))), `${high < sorted[last] ? "≥ " : ""}${high}`];
   return {
-    at: Float32Array.from(values, (value) => Math.max(0, Math.min(1, (value - low) / (high - low)))),
-    marks, name: `${name} ${ends.join(" to ")}`, missing: values.length - sorted.length,
+    at: Float32Array.from(values, (value) => Math.max(0, Math.min(1, along(value)))),
+    marks: texts.map((text, place) => ({ at: place / 2, text })), name: `${name} ${texts.join(" to ")}`, missing: values.length - sorted.length,
   };
 }
 

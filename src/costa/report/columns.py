@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from costa.evaluate.profiles import Values
 from costa.graphs.storage import StoredGraph
 from costa.graphs.tables import EXACT, is_missing, is_number
 from costa.graphs.tables import Column as Cells
@@ -79,6 +80,14 @@ class Columns:
 
     kept: list[Column]
     left_out: list[str]
+
+    def values(self) -> dict[str, Values]:
+        """The columns of numbers and of classes, as :func:`costa.evaluate.profiles.profiles` compares them."""
+        return {
+            column.name: np.array(column.values, dtype=np.float64) if column.kind == "numbers" else list(column.values)
+            for column in self.kept
+            if column.kind != "text"
+        }
 
 
 def columns_of(graph: Data, shown: NDArray[np.int64], most: int = MOST_BYTES) -> Columns:

@@ -128,7 +128,7 @@
     for (const other of closest) ring(pen, ...toScreen(other), 6, 1.5);
     ring(pen, x, y, 8, 3);
     describe(node);
-    placeCard(x, y);
+    placeCard(node, x, y);
   }
   function ring(pen, x, y, radius, line) {
     pen.lineWidth = line;
@@ -173,7 +173,7 @@
     if (focused) card.querySelector("button")?.focus();
   }
   // Beside the node, outwards if there is space, so that the card hides little of the map; on a narrow map above or below.
-  function placeCard(x, y) {
+  function placeCard(node, x, y) {
     const narrow = width < NARROW, below = y < height / 2, inside = Math.max(0, Math.min(height, y));
     card.classList.toggle("sheet", narrow);
     card.style.maxHeight = `${narrow ? (below ? height - inside : inside) - APART : height - 12}px`;
@@ -182,7 +182,7 @@
       return;
     }
     const sides = [x + 18, x - 18 - card.offsetWidth], fits = (at) => at >= 6 && at + card.offsetWidth <= width - 6;
-    const left = (x < width / 2 ? sides.reverse() : sides).find(fits) ?? sides[0];
+    const left = (px[node] < 0.5 ? sides.reverse() : sides).find(fits) ?? sides[0];
     const clamp = (value, room) => `${Math.max(6, Math.min(room - 6, value))}px`;
     card.style.right = card.style.bottom = "auto";
     card.style.left = clamp(left, width - card.offsetWidth);
@@ -238,6 +238,7 @@
     const node = nodes.nodeOf(name);
     if (node < 0) { keep(-1); tell(`No node${here} has the id “${name}”.`); return; }
     goTo(node);
+    stage.scrollIntoView({ block: "nearest" });
   }
   const tell = (text) => { told.textContent = text; };
   const here = nodes.of > n ? ` among the ${n.toLocaleString("en")} shown` : "";
@@ -341,8 +342,5 @@
   resize();
   colourBy(nodes.labels ? "labels" : "clusters");
   addEventListener("hashchange", followAddress);
-  if (location.hash.startsWith("#id=")) {
-    followAddress();
-    stage.scrollIntoView({ block: "center" });
-  }
+  if (location.hash.startsWith("#id=")) followAddress();
 })();

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from costa.evaluate.profiles import Profile, profiles
 from costa.graphs.storage import StoredGraph
 from costa.report.columns import Columns, columns_of
 from costa.report.layout import Layout, lay_out, unit_rows
@@ -71,6 +72,7 @@ class NodeMap:
         ids: The user's node ids; None if a node's index is its id.
         notes: A line of text on each node; None if the graph has none.
         columns: Those of the user's table, or of X.
+        profiles: What each cluster of the nodes shown is.
         reduced: Whether clusters and nearest nodes come from principal components.
     """
 
@@ -87,6 +89,7 @@ class NodeMap:
     ids: list[str] | None
     notes: list[str] | None
     columns: Columns
+    profiles: list[Profile]
     reduced: bool
 
     def packed(self) -> dict[str, Any]:
@@ -140,7 +143,7 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
         rows = unit_rows(z[some].numpy())
         cluster[some] = number[clusters.predict(rows if principal is None else principal.transform(rows))]
     among, nearest = _among(links, shown, n), _nearest(unit)
-    few = among.shape[1] <= 2 * MOST_EDGES
+    columns, few = columns_of(graph, shown), among.shape[1] <= 2 * MOST_EDGES
     ids, notes = ([str(text[node]) for node in shown] if (text := graph.get(key)) else None for key in TEXTS)
     return NodeMap(
         shown=shown,
@@ -150,12 +153,13 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
         clusters=_groups(cluster, _cluster_names(cluster[shown], label[shown], names), links, shown),
         degree=np.bincount(links[0], minlength=len(shown)),
         nearest=nearest,
-        similar=_cosines(directions, np.arange(len(shown)).repeat(nearest.shape[1]), nearest.ravel()),
+        similar=_cosines(directions, *_pairs(nearest)).reshape(nearest.shape),
         edges=among if few else None,
         tied=_cosines(directions, *each_edge_once(among)) if few else None,
         ids=ids,
         notes=notes,
-        columns=columns_of(graph, shown),
+        columns=columns,
+        profiles=profiles(directions, cluster[shown], columns.values()),
         reduced=reduced,
     )
 
@@ -231,6 +235,11 @@ def _nearest(unit: NDArray[np.float32]) -> Integers:
     nearest = NearestNeighbors(n_neighbors=min(NEAREST, len(unit) - 1), algorithm="brute").fit(unit)
     indices: Integers = nearest.kneighbors(return_distance=False)
     return indices
+
+
+def _pairs(nearest: Integers) -> tuple[Integers, Integers]:
+    """Each row's number beside each of its entries."""
+    return np.arange(len(nearest)).repeat(nearest.shape[1]), nearest.ravel()
 
 
 def _cosines(unit: NDArray[np.float32], one: Integers, other: Integers) -> NDArray[np.float32]:

@@ -10,9 +10,11 @@ import re
 from collections.abc import Mapping
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from costa.evaluate.baselines import BASELINES, Baseline
 from costa.evaluate.health import COLLAPSED, remedy
+from costa.evaluate.profiles import Trait
 from costa.evaluate.protocols import PROTOCOLS
 from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult
@@ -33,6 +35,9 @@ ORIGINS = {
 }
 SHARED, ALIKE, LINE = 0.8, 0.99, 2.0
 """Mean cosines above which vectors share a direction, or hardly differ; effective rank below which they are a line."""
+
+LEFT = "!'()*"
+"""What JavaScript's ``encodeURIComponent``, by which ``map.js`` writes the address, leaves as it is."""
 
 
 def title(facts: Facts) -> str:
@@ -147,6 +152,53 @@ def map_of_nodes(facts: Facts) -> str:
         " formula (it starts with =, +, − or @) has an apostrophe in front."
         f" {_layout(nodes)}{_left_out(nodes.columns)}</p>",
     )
+
+
+def clusters(nodes: NodeMap) -> str:
+    """What each cluster is: its size, its most typical nodes, and what sets it apart."""
+    n, rows = len(nodes.shown), []
+    for profile in nodes.profiles:
+        typical = ", ".join(_link(nodes, node) for node in profile.typical)
+        apart = "".join(f"<li>{_trait(trait)}</li>" for trait in profile.traits)
+        rows.append(
+            f'<tr><th scope="row">{escape(nodes.clusters.names[profile.cluster])}</th>'
+            f'<td data-head="nodes">{profile.size:,} <small>{profile.size / n:.0%}</small></td>'
+            f'<td data-head="most typical">{typical}</td>'
+            + (
+                f'<td data-head="what sets it apart"><ul>{apart or "<li>no column</li>"}</ul></td>'
+                if nodes.columns.kept
+                else ""
+            )
+            + "</tr>"
+        )
+    last = '<th scope="col">what sets it apart</th>' if nodes.columns.kept else ""
+    text = (
+        "<p>k-means grouped the vectors without seeing a label. The most typical nodes of a cluster are those whose"
+        " vectors are nearest to its mean; a click shows them on the map.</p>"
+        '<table class="clusters"><thead><tr><th scope="col">cluster</th><th scope="col">nodes</th>'
+        f'<th scope="col">most typical</th>{last}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    )
+    if nodes.columns.kept:
+        text += (
+            '<p class="small">Numbers are compared by their medians, inside the cluster and in all other nodes; words'
+            " by the share of nodes that have them. Only clear differences are listed, of more than three standard"
+            " errors.</p>"
+        )
+    return _section("clusters", "What are the clusters?", text)
+
+
+def _link(nodes: NodeMap, node: int) -> str:
+    """The name of a node, which leads to it on the map."""
+    name = str(nodes.shown[node]) if nodes.ids is None else nodes.ids[node]
+    address = quote(name, safe=LEFT)
+    return f'<a href="#id={escape(address)}">{escape(name)}</a>'
+
+
+def _trait(trait: Trait) -> str:
+    name = escape(trait.column)
+    if trait.value is not None:
+        return f"{name}: {trait.inside:.0%} {escape(trait.value)}, elsewhere {trait.outside:.0%}"
+    return f"{name}: median {trait.inside:.6g}, elsewhere {trait.outside:.6g}"
 
 
 def _column_picker(columns: Columns) -> str:
