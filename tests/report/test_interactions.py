@@ -153,6 +153,20 @@ def test_an_address_opens_its_node(visit, tabled, screen):
     assert page.locator("#found").inner_text() == "No node has the id “nobody”."
 
 
+def test_a_typical_node_of_a_cluster_is_shown_on_the_map(page):
+    link = page.locator("#clusters a").first
+    name = link.inner_text()
+    link.click()
+    page.wait_for_timeout(20)
+    settle(page)
+    assert page.locator("#card h3").inner_text() == name
+    bottom = page.locator(".stage").evaluate("(stage) => stage.getBoundingClientRect().bottom")
+    assert 0 < bottom <= 801
+    entries = page.evaluate("() => history.length")
+    page.locator("#card .close").click()
+    assert page.evaluate("() => history.length") == entries + 1
+
+
 def test_search_forgives_case_and_accents(small_run, visit, tmp_path):
     ids = ["Zoë Łukasz", "zoe lukasz", "José", "JOSE", *(f"node {i}" for i in range(56))]
     (tmp_path / "page.html").write_text(

@@ -60,6 +60,12 @@ class Column:
         different = {*self.values} - ({None} if self.kind == "numbers" else set())
         return self.kind != "text" and len(different) > 1
 
+    def compared(self) -> Values:
+        """Numbers with NaN where they are missing, or the classes."""
+        if self.kind == "numbers":
+            return np.array(self.values, dtype=np.float64)
+        return [str(value) for value in self.values]
+
     def packed(self) -> dict[str, Any]:
         """As ``decode.js`` reads it."""
         if self.kind != "classes":
@@ -83,11 +89,7 @@ class Columns:
 
     def values(self) -> dict[str, Values]:
         """The columns of numbers and of classes, as :func:`costa.evaluate.profiles.profiles` compares them."""
-        return {
-            column.name: np.array(column.values, dtype=np.float64) if column.kind == "numbers" else list(column.values)
-            for column in self.kept
-            if column.kind != "text"
-        }
+        return {column.name: column.compared() for column in self.kept if column.kind != "text"}
 
 
 def columns_of(graph: Data, shown: NDArray[np.int64], most: int = MOST_BYTES) -> Columns:

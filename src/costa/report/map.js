@@ -116,7 +116,7 @@
     const pen = over.getContext("2d"), closest = node < 0 ? [] : nodes.closest(node).map((each) => each.node);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    writeNames(pen, node < 0 ? [] : [node, ...closest]);
+    writeNames(pen, node, closest);
     if (node < 0) { card.hidden = true; return; }
     const [x, y] = toScreen(node);
     pen.strokeStyle = pen.fillStyle = getComputedStyle(document.body).color;
@@ -137,18 +137,19 @@
     pen.stroke();
     pen.lineWidth = 1;
   }
-  // Names, as on a road map: those of the chosen node and its nearest, then by degree, each where there is space.
+  // Names, as on a road map: those of the chosen node's nearest, then by degree, each where there is space; its own is on
+  // the card, which would cut it off.
   const named = data.ids && names.some((id) => Number.isNaN(Number(id)));
   const ranked = named ? Uint32Array.from(degree.keys()).sort((a, b) => degree[b] - degree[a]) : [];
   const widths = new Float32Array(named ? n : 0);
-  function writeNames(pen, first) {
+  function writeNames(pen, chosen, first) {
     const { color, fontFamily } = getComputedStyle(document.body), taken = [];
     Object.assign(pen, { font: `12px ${fontFamily}`, textAlign: "center", lineJoin: "round", lineWidth: 3, fillStyle: color });
     pen.strokeStyle = getComputedStyle(stage).backgroundColor;
     for (const i of named ? [...first, ...ranked] : []) {
       if (taken.length === MOST_NAMES) break;
       const [x, y] = toScreen(i), text = names[i].length > 24 ? `${names[i].slice(0, 23)}…` : names[i];
-      if (x < 0 || y < 16 || x > width || y > height || !shown[i]) continue;
+      if (x < 0 || y < 16 || x > width || y > height || !shown[i] || i === chosen) continue;
       const half = (widths[i] ||= pen.measureText(text).width) / 2 + 6;
       if (x < half || x > width - half) continue;
       if (taken.some(([left, right, base]) => x + half > left && x - half < right && Math.abs(y - base) < 20)) continue;

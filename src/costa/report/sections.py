@@ -18,7 +18,7 @@ from costa.evaluate.profiles import Trait
 from costa.evaluate.protocols import PROTOCOLS
 from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult
-from costa.report.charts import Bar, bars, curve, strip
+from costa.report.charts import Bar, bars, curve, short, strip
 from costa.report.columns import MOST_BYTES, Columns
 from costa.report.facts import DELTA, BiasByDegree, Facts, Sketched
 from costa.report.nodes import NodeMap
@@ -198,7 +198,7 @@ def _trait(trait: Trait) -> str:
     name = escape(trait.column)
     if trait.value is not None:
         return f"{name}: {trait.inside:.0%} {escape(trait.value)}, elsewhere {trait.outside:.0%}"
-    return f"{name}: median {trait.inside:.6g}, elsewhere {trait.outside:.6g}"
+    return f"{name}: median {short(trait.inside)}, elsewhere {short(trait.outside)}"
 
 
 def _column_picker(columns: Columns) -> str:
