@@ -4,8 +4,8 @@
     classes    at most 20 different texts, and fewer texts than nodes     a colour for each
     text       everything else                                            on the card only
 
-A graph without a table has the columns of X, if they have names and there are few of them. Columns are taken in order
-as long as the page holds them; :class:`Columns` names the others.
+A graph without a table has the columns of X, if they have names and there are few of them. Columns are taken in order,
+each that the page still has room for; :class:`Columns` names the others.
 """
 
 from __future__ import annotations

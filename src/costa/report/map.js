@@ -56,13 +56,14 @@
   function paint() {
     const { groups, scale } = mode, colours = new Uint8Array(4 * n), shapes = new Uint8Array(n), memo = new Map();
     const rgbOf = (group) => memo.get(group) ?? memo.set(group, hexToRgb(colourOf(group))).get(group);
+    const ramp = scale && Array.from({ length: 256 }, (_, step) => rampAt(step / 255));
     let visible = 0;
     for (let i = 0; i < n; i++) {
       const group = groups ? groups.of[i] : Number.isNaN(scale.at[i]) ? -1 : 0;
       shown[i] = (!singled.size || singled.has(group)) && (!matched || matched.has(i));
       visible += shown[i];
       if (groups) shapes[i] = shapeOf(group);
-      colours.set(groups || group < 0 ? rgbOf(group) : rampAt(scale.at[i]), 4 * i);
+      colours.set(groups || group < 0 ? rgbOf(group) : ramp[Math.round(255 * scale.at[i])], 4 * i);
       colours[4 * i + 3] = !shown[i] ? 18 : group < 0 ? 110 : 225;
     }
     const order = new Uint32Array(n);
