@@ -192,6 +192,16 @@ def test_search_shows_what_matches_and_goes_from_one_to_the_next(page):
     assert page.locator("#save").inner_text() == "Save 60 nodes as CSV"
 
 
+def test_a_whole_id_is_shown_among_all_nodes(small_run, visit, tmp_path):
+    nodes = replace(small_run.facts.nodes, ids=[f"node {i}" for i in range(60)])
+    (tmp_path / "page.html").write_text(render(replace(small_run.facts, nodes=nodes)), encoding="utf-8")
+    page = visit(path=tmp_path / "page.html")
+    page.fill("#find input", "NODE 5")
+    assert page.locator("#save").inner_text() == "Save 11 nodes as CSV"
+    assert find(page, "NODE 5").locator("h3").inner_text() == "node 5"
+    assert page.locator("#save").inner_text() == "Save 60 nodes as CSV"
+
+
 def test_search_says_that_it_found_nothing(page):
     find(page, "nobody <b>")
     assert page.locator("#find input").get_attribute("aria-invalid") == "true"

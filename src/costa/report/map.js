@@ -5,7 +5,7 @@
   const canvas = document.getElementById("points");
   if (!data || !canvas) return;
 
-  const REACH = 14, CELLS = 128, MOST_NAMES = 60, NARROW = 600, APART = 34;
+  const REACH = 14, CELLS = 128, MOST_NAMES = 60, NARROW = 600, APART = 34, RING = 8;
   const nodes = readNodes(data), { n, x: px, y: py, degree, names } = nodes, search = makeSearch(names);
   const byId = (id) => document.getElementById(id);
   const over = byId("over"), card = byId("card"), legend = byId("legend"), told = byId("found"), saver = byId("save");
@@ -127,7 +127,7 @@
     pen.stroke();
     pen.globalAlpha = 1;
     for (const other of closest) ring(pen, ...toScreen(other), 6, 1.5);
-    ring(pen, x, y, 8, 3);
+    ring(pen, x, y, RING, 3);
     describe(node);
     placeCard(node, x, y);
   }
@@ -138,8 +138,8 @@
     pen.stroke();
     pen.lineWidth = 1;
   }
-  // Names, as on a road map: those of the chosen node's nearest, then by degree, each where there is space; its own is on
-  // the card, which would cut it off.
+  // Names, as on a road map: those of the chosen node's nearest, then by degree, each where there is space. The chosen
+  // one's is on the card, which would cut it off here; no other name may stand in its place.
   const named = data.ids && names.some((id) => Number.isNaN(Number(id)));
   const ranked = named ? Uint32Array.from(degree.keys()).sort((a, b) => degree[b] - degree[a]) : [];
   const widths = new Float32Array(named ? n : 0);
@@ -147,6 +147,7 @@
     const { color, fontFamily } = getComputedStyle(document.body), taken = [];
     Object.assign(pen, { font: `12px ${fontFamily}`, textAlign: "center", lineJoin: "round", lineWidth: 3, fillStyle: color });
     pen.strokeStyle = getComputedStyle(stage).backgroundColor;
+    if (chosen >= 0) { const [x, y] = toScreen(chosen); taken.push([x - RING, x + RING, y + 14]); }
     for (const i of named ? [...first, ...ranked] : []) {
       if (taken.length === MOST_NAMES) break;
       const [x, y] = toScreen(i), text = names[i].length > 24 ? `${names[i].slice(0, 23)}…` : names[i];
@@ -261,6 +262,10 @@
     event.preventDefault();
     if (!found.length) { look(); if (!found.length) return; }
     place = (place + 1) % found.length;
+    if (matched && fold(names[found[0]]) === fold(field.value)) {  // a whole id: what else has it in its own is not meant
+      matched = null;
+      paint();
+    }
     if (found.length > 1) tell(`${(place + 1).toLocaleString("en")} of ${plural(found.length, "node")} that match.`);
     goTo(found[place]);
   });
