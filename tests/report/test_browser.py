@@ -1,6 +1,5 @@
-"""The page in a real browser: Debian's Chromium, headless, with a software renderer for WebGL."""
+"""The page in a real browser: the map, its card, and the charts."""
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -8,71 +7,8 @@ import pytest
 
 from costa.report.page import render
 
+from .chromium import PIXELS, colours, find, settle
 from .conftest import MARKUP
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-if CHROMIUM is None:
-    pytest.skip("there is no Chromium here (Debian: apt-get install chromium)", allow_module_level=True)
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
-
-PIXELS = """() => {
-  const canvas = document.getElementById("points"), gl = canvas.getContext("webgl2");
-  const all = new Uint8Array(4 * canvas.width * canvas.height);
-  gl.readPixels(0, 0, canvas.width, canvas.height, gl.RGBA, gl.UNSIGNED_BYTE, all);
-  const found = [];
-  for (let at = 0; at < all.length; at += 4) if (all[at + 3] > 200) {
-    const place = at / 4, x = place % canvas.width, y = canvas.height - 1 - Math.floor(place / canvas.width);
-    found.push([x, y, all[at], all[at + 1], all[at + 2]]);
-  }
-  return found;
-}"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def visit(browser, small_run):
-    """Open the page: visit(width=…) → the page, with what it asked for and complained about."""
-    opened = []
-
-    def open_page(width=1000, scheme="light", path=small_run.page):
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        opened.append(context)
-        page = context.new_page()
-        page.requests, page.complaints = [], []
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.goto(path.as_uri())
-        settle(page)
-        return page
-
-    yield open_page
-    for context in opened:
-        context.close()
-
-
-def settle(page):
-    """Two frames: what was asked for has been drawn."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def colours(page):
-    return {tuple(pixel[2:]) for pixel in page.evaluate(PIXELS)}
-
-
-def find(page, name):
-    page.fill("#find input", name)
-    page.press("#find input", "Enter")
-    settle(page)
-    return page.locator("#card")
 
 
 def test_it_loads_quietly_and_draws_the_nodes(visit, small_run):
@@ -109,8 +45,10 @@ def test_the_card_says_what_the_graph_says(visit, small_run):
     assert f"degree\n{len(around)}" in text
     known = int((graph.y[around] >= 0).sum())
     same = int((graph.y[around] == graph.y[8]).sum())
-    assert f"{same} of {known} neighbours have its label" in text
-    assert ", ".join(graph.node_ids[node] for node in nodes.nearest[8]) in text
+    some = "labelled neighbours" if known < len(around) else "neighbours"
+    assert f"{same} of {known} {some} have its label" in text
+    listed = zip(nodes.nearest[8], nodes.similar[8], strict=True)
+    assert ", ".join(f"{graph.node_ids[node]} {cosine:.2f}" for node, cosine in listed) in text
     assert "<b>blue</b>" in text
 
 
@@ -123,29 +61,29 @@ def test_the_card_has_the_nodes_note(visit, small_run, tmp_path):
     assert card.locator("img").count() == 0
 
 
-def test_the_card_names_the_neighbours(visit, small_run):
+def test_the_card_names_the_neighbours_the_most_similar_first(visit, small_run):
     source, target = small_run.graph.edge_index
-    around = [small_run.graph.node_ids[node] for node in target[source == 8].sort().values]
+    z = np.load(small_run.folder / "embeddings.npy")
+    cosine = (z @ z[8]) / np.linalg.norm(z, axis=1) / np.linalg.norm(z[8])
+    around = sorted(target[source == 8].tolist(), key=lambda node: -cosine[node])
+    listed = ", ".join(f"{small_run.graph.node_ids[node]} {cosine[node]:.2f}" for node in around[:8])
     card = find(visit(), "person 08 & co")
-    listed = ", ".join(around[:8]) + (f" and {len(around) - 8} more." if len(around) > 8 else ".")
-    assert card.locator("p").last.inner_text().endswith(f": {listed}")
+    rest = f" and {len(around) - 8} more." if len(around) > 8 else "."
+    assert card.locator("p:not(.file)").last.inner_text().endswith(f": {listed}{rest}")
 
 
 def test_a_name_on_the_card_leads_to_its_node(visit, small_run):
     page = visit()
     card = find(page, "person 08 & co")
     other = small_run.graph.node_ids[small_run.facts.nodes.nearest[8, 0]]
-    card.get_by_role("button", name=other, exact=True).first.click()
+    card.get_by_role("button", name=other, exact=True).first.press("Enter")
     settle(page)
     assert card.locator("h3").inner_text() == other
+    assert page.evaluate("() => document.getElementById('card').contains(document.activeElement)")
     page.focus("#points")
     page.keyboard.press("Escape")
     settle(page)
     assert not card.is_visible()
-
-
-def test_search_ignores_case(visit):
-    assert find(visit(), "PERSON 31").locator("h3").inner_text() == "person 31 & co"
 
 
 def test_names_are_written_on_the_map(visit):
@@ -182,12 +120,6 @@ def test_an_id_that_is_markup_stays_text(visit):
     assert card.locator("img").count() == 0
     assert "taken" not in page.title()
     assert page.complaints == []
-
-
-def test_an_unknown_id_is_marked(visit):
-    page = visit()
-    find(page, "nobody")
-    assert page.locator("#find input").get_attribute("aria-invalid") == "true"
 
 
 def test_buttons_and_keys_change_the_colours(visit):

@@ -37,6 +37,23 @@ def test_labels_clusters_and_neighbours(square):
     assert all(node not in row for node, row in enumerate(found.nearest.tolist()))
 
 
+def test_cosines_are_those_of_the_vectors(square):
+    z, graph = square
+    found, unit = map_nodes(z, graph), torch.nn.functional.normalize(z).numpy()
+    cosine = unit @ unit.T
+    assert found.similar == pytest.approx(np.take_along_axis(cosine, found.nearest, axis=1), abs=1e-6)
+    assert found.tied == pytest.approx([cosine[a, b] for a, b in [(0, 1), (0, 3), (1, 2), (2, 3), (4, 5)]], abs=1e-6)
+
+
+def test_profiles_are_of_the_clusters_and_columns_of_the_nodes_shown(square):
+    z, graph = square
+    graph.feature_names = list("abcdef")
+    part = map_nodes(z, graph, most=4)
+    assert [len(column.values) for column in part.columns.kept] == [4] * 6
+    assert sum(profile.size for profile in part.profiles) == 4
+    assert all(part.clusters.of[node] == profile.cluster for profile in part.profiles for node in profile.typical)
+
+
 def test_ids_and_notes_belong_to_the_nodes_shown(square):
     z, graph = square
     assert (map_nodes(z, graph).packed()["ids"], map_nodes(z, graph).packed()["notes"]) == (None, None)

@@ -44,7 +44,7 @@ def page(small_run):
 def test_nothing_is_loaded(small_run, page):
     assert not {"img", "iframe", "object", "embed", "audio", "video"} & set(page.tags)
     addresses = [value for _, name, value in page.attributes if name in ("src", "href", "action", "srcset")]
-    assert addresses == ["data:,"]
+    assert {address for address in addresses if not address.startswith("#id=")} == {"data:,"}
     text = small_run.page.read_text(encoding="utf-8")
     assert set(re.findall(r"https?://[^\s\"'<)]+", text)) == {"http://www.w3.org/2000/svg"}  # a name, no address
     assert "default-src 'none'" in text

@@ -6,8 +6,12 @@ import pytest
 
 from costa.evaluate.baselines import Baseline
 from costa.evaluate.health import Health
+from costa.evaluate.profiles import Profile, Trait
 from costa.evaluate.samples import Sample
+from costa.report.columns import Columns, read_column
 from costa.report.page import render
+
+from .conftest import MARKUP
 
 
 def changed(small_run, **metrics):
@@ -72,3 +76,33 @@ def test_samples_are_told_beside_what_they_show(small_run):
     assert " The map shows 60 of 90 nodes, drawn at random;" in render(
         dataclasses.replace(small_run.facts, nodes=nodes)
     )
+
+
+def with_columns(small_run, **nodes):
+    return render(dataclasses.replace(small_run.facts, nodes=dataclasses.replace(small_run.facts.nodes, **nodes)))
+
+
+def test_clusters_have_their_size_typical_nodes_and_traits(small_run):
+    traits = [Trait("income", None, 12345.6, 0.123456, 0.9), Trait(MARKUP, "<b>pro", 0.8, 0.1, 0.7)]
+    columns = Columns([read_column("income", ["1", "2"])], [])
+    text = with_columns(small_run, columns=columns, profiles=[Profile(0, 45, [8, 5], traits), Profile(1, 15, [9], [])])
+    section = text[text.index('<section id="clusters"') : text.index('<section id="quality"')]
+    assert ">45 <small>75%</small>" in section
+    assert '<a href="#id=person%2008%20%26%20co">person 08 &amp; co</a>, <a href="#id=%3C%2Fscript' in section
+    assert "<li>income: median 12,346, elsewhere 0.1235</li>" in section
+    assert "80% &lt;b&gt;pro, elsewhere 10%</li>" in section
+    assert "<li>no column</li>" in section
+    assert "<img" not in section
+
+
+def test_without_columns_nothing_is_said_of_them(small_run):
+    text = small_run.page.read_text(encoding="utf-8")
+    assert "What are the clusters?" in text
+    assert "sets it apart" not in text[text.index("<main>") : text.index("<script")]
+    assert 'id="column"' not in text[: text.index("<script")]
+
+
+def test_columns_that_did_not_fit_are_named(small_run):
+    text = with_columns(small_run, columns=Columns([], ["remarks", "<b>"]))
+    assert "may take 8 MB of the page; these did not fit and are left out: remarks, &lt;b&gt;." in text
+    assert "did not fit" not in small_run.page.read_text(encoding="utf-8")

@@ -5,55 +5,20 @@
   const canvas = document.getElementById("points");
   if (!data || !canvas) return;
 
-  const COLOURS = {  // Okabe and Ito's; those too close to the background are adjusted
-    light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#111111", "#d3bf00"],
-    dark: ["#2590dd", "#e8702a", "#0fb184", "#cc79a7", "#8fd0f7", "#e69f00", "#f5f5f5", "#f0e442"],
-  };
-  const RAMP = {
-    light: ["#bcd4ea", "#3f84bd", "#062a55"],  // a larger degree is further from the background
-    dark: ["#2c4a6e", "#5aa3dc", "#eaf5ff"],
-  };
-  const SHAPES = 6, NONE = "#9a9a9a", REACH = 14, CELLS = 128, MOST_NAMES = 60, LISTED = 8;
+  const REACH = 14, CELLS = 128, MOST_NAMES = 60, NARROW = 600, APART = 34, RING = 8;
+  const nodes = readNodes(data), { n, x: px, y: py, degree, names } = nodes, search = makeSearch(names);
+  const byId = (id) => document.getElementById(id);
+  const over = byId("over"), card = byId("card"), legend = byId("legend"), told = byId("found"), saver = byId("save");
+  const field = document.querySelector("#find input"), picker = byId("column"), stage = canvas.parentElement;
 
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const whole = (text) => {
-    const from = bytes(text), to = new Uint32Array(from.length);
-    let count = 0, value = 0, scale = 1;
-    for (const byte of from) {
-      value += (byte & 127) * scale;
-      if (byte & 128) scale *= 128;
-      else { to[count++] = value; value = 0; scale = 1; }
-    }
-    return to.subarray(0, count);
-  };
-  const groups = (packed) => packed && {
-    names: packed.names, of: Int32Array.from(whole(packed.of), (code) => code - 1),
-    same: whole(packed.same), known: whole(packed.known),
-  };
-
-  const n = data.n, labels = groups(data.labels), clusters = groups(data.clusters);
-  const degree = whole(data.degree), nearest = whole(data.nearest), near = data.near;
-  const places = new Uint16Array(bytes(data.points).buffer);
-  const px = new Float32Array(n), py = new Float32Array(n);
-  for (let i = 0; i < n; i++) { px[i] = places[2 * i] / 65535; py[i] = places[2 * i + 1] / 65535; }
-  const nameOf = (node) => (data.ids ? data.ids[node] : String(node));
-  const neighbours = data.edges ? readEdges(whole(data.edges)) : null;
-
-  function readEdges(stream) {
-    const first = new Uint32Array(n + 1), ends = [[], []];
-    for (let node = 0, at = 0; node < n; node++) {
-      let other = node;
-      for (let left = stream[at++]; left > 0; left--) {
-        other += stream[at++];
-        ends[0].push(node); ends[1].push(other);
-        first[node + 1]++; first[other + 1]++;
-      }
-    }
-    for (let node = 0; node < n; node++) first[node + 1] += first[node];
-    const next = first.slice(), all = new Uint32Array(first[n]);
-    ends[0].forEach((a, edge) => { const b = ends[1][edge]; all[next[a]++] = b; all[next[b]++] = a; });
-    return (node) => all.subarray(first[node], first[node + 1]);
+  const painter = makePainter(canvas, nodes.places);
+  if (!painter) {
+    const why = "This browser cannot draw the map: it has no WebGL 2. The rest of the page works.";
+    stage.replaceChildren(element("p", why, { className: "none" }));
+    return;
   }
+  let hovered = -1, kept = -1, wanted = false, width = 1, height = 1, ratio = 1;
+  const view = { x: 0.5, y: 0.5, scale: 1, whole: 1 };
 
   // A grid over the square finds the node under the pointer.
   const cellOf = (x) => Math.max(0, Math.min(CELLS - 1, Math.floor(x * CELLS)));
@@ -63,118 +28,51 @@
   const filled = begins.slice();
   for (let i = 0; i < n; i++) members[filled[cellOf(py[i]) * CELLS + cellOf(px[i])]++] = i;
 
-  const over = document.getElementById("over"), card = document.getElementById("card");
-  const legend = document.getElementById("legend"), stage = canvas.parentElement;
-  const dark = matchMedia("(prefers-color-scheme: dark)"), print = matchMedia("print");
-  const theme = () => (dark.matches && !print.matches ? "dark" : "light");
-  const modes = { labels, clusters, degree: null };
-  let mode = labels ? "labels" : "clusters", singled = new Set(), hovered = -1, kept = -1, wanted = false;
-  let width = 1, height = 1, ratio = 1;
-  const view = { x: 0.5, y: 0.5, scale: 1, whole: 1 };
+  // Colours, and what is faded: groups that are not singled out in the legend, and nodes that are not searched for.
+  const mixed = shuffled(n), shown = new Uint8Array(n), singled = new Set();
+  let mode, matched = null;
 
-  const gl = canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true });
-  if (!gl) {
-    stage.replaceChildren(Object.assign(document.createElement("p"), {
-      className: "none", textContent: "This browser cannot draw the map: it has no WebGL 2. The rest of the page works.",
-    }));
-    return;
+  function modeOf(name) {
+    if (name === "labels" || name === "clusters") return { groups: nodes[name] };
+    if (name === "degree") return { scale: degreeScale(degree) };
+    const { name: title, numbers, groups } = nodes.columns[Number(name)];
+    return numbers ? { scale: numberScale(title, numbers) } : { groups };
   }
-  const VERTEX = `#version 300 es
-    in vec2 at; in vec4 colour; in float shape;
-    uniform vec2 scale, shift; uniform float size;
-    out vec4 shade; flat out int kind;
-    void main() {
-      gl_Position = vec4(at * scale + shift, 0.0, 1.0);
-      gl_PointSize = size;
-      shade = colour;
-      kind = int(shape + 0.5);
-    }`;
-  const FRAGMENT = `#version 300 es
-    precision highp float;
-    in vec4 shade; flat in int kind; uniform float size;
-    out vec4 colour;
-    void main() {
-      vec2 p = abs(gl_PointCoord * 2.0 - 1.0);
-      float y = gl_PointCoord.y * 2.0 - 1.0, d = length(p) - 0.85;
-      if (kind == 1) d = max(y - 0.7, (1.65 * p.x - 0.9 * (y + 0.95)) / 1.88);
-      if (kind == 2) d = max(p.x, p.y) - 0.75;
-      if (kind == 3) d = (p.x + p.y - 1.0) / 1.42;
-      if (kind == 4) d = min(max(p.x - 0.95, p.y - 0.33), max(p.y - 0.95, p.x - 0.33));
-      if (kind == 5) d = max(d, 0.42 - length(p));
-      float inside = clamp(0.5 - d * size * 0.5, 0.0, 1.0) * shade.a;
-      colour = vec4(shade.rgb * inside, inside);
-    }`;
-  let program, buffers, uniforms;
-
-  function setUp() {
-    program = gl.createProgram();
-    for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
-      const shader = gl.createShader(kind);
-      gl.shaderSource(shader, text);
-      gl.compileShader(shader);
-      gl.attachShader(program, shader);
-    }
-    gl.linkProgram(program);
-    gl.useProgram(program);
-    buffers = Object.fromEntries(["at", "colour", "shape", "order"].map((name) => [name, gl.createBuffer()]));
-    uniforms = Object.fromEntries(["scale", "shift", "size"].map((name) => [name, gl.getUniformLocation(program, name)]));
-    attribute("at", 2, gl.UNSIGNED_SHORT, true, places);
-    gl.enable(gl.BLEND);
-    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+  function colourBy(name) {
+    mode = modeOf(name);
+    singled.clear();
+    for (const each of document.querySelectorAll("[data-colour]")) each.setAttribute("aria-pressed", String(each.dataset.colour === name));
+    if (picker) picker.value = /^\d+$/.test(name) ? name : "";
+    listColours();
     paint();
   }
-  function attribute(name, size, type, normalised, values) {
-    const where = gl.getAttribLocation(program, name);
-    gl.bindBuffer(gl.ARRAY_BUFFER, buffers[name]);
-    gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
-    gl.enableVertexAttribArray(where);
-    gl.vertexAttribPointer(where, size, type, normalised, 0, 0);
+  function listColours() {
+    legend.replaceChildren(...(mode.groups ? groupLegend(mode.groups, singled, singleOut) : scaleLegend(mode.scale)));
   }
-
-  const hex = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
-  const colourOf = (group) => group < 0 ? NONE : COLOURS[theme()][group % 8];
-  const shapeOf = (group) => (group < 0 ? 0 : Math.floor(group / 8) % SHAPES);
-  const most = degree.reduce((a, b) => Math.max(a, b), 1);
-  const along = (count) => Math.log1p(count) / Math.log1p(most);
-  function ramp(t) {
-    const stops = RAMP[theme()].map(hex), place = Math.min(t, 0.9999) * (stops.length - 1), low = Math.floor(place);
-    return stops[low].map((value, i) => Math.round(value + (place - low) * (stops[low + 1][i] - value)));
+  function singleOut(group) {
+    if (!singled.delete(group)) singled.add(group);
+    paint();
   }
-
-  // A shuffled order of the nodes: otherwise the last class would cover the others.
-  const mixed = new Uint32Array(n);
-  for (let i = 0, seed = 1; i < n; i++) {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    const other = Math.floor(seed / 4294967296 * (i + 1));
-    mixed[i] = mixed[other];
-    mixed[other] = i;
-  }
-
   function paint() {
-    const colours = new Uint8Array(4 * n), shapes = new Uint8Array(n), groupsNow = modes[mode];
-    const memo = new Map();
+    const { groups, scale } = mode, colours = new Uint8Array(4 * n), shapes = new Uint8Array(n), memo = new Map();
+    const rgbOf = (group) => memo.get(group) ?? memo.set(group, hexToRgb(colourOf(group))).get(group);
+    const ramp = scale && Array.from({ length: 256 }, (_, step) => rampAt(step / 255));
+    let visible = 0;
     for (let i = 0; i < n; i++) {
-      let rgb, alpha = 225;
-      if (groupsNow) {
-        const group = groupsNow.of[i];
-        if (!memo.has(group)) memo.set(group, hex(colourOf(group)));
-        rgb = memo.get(group);
-        shapes[i] = shapeOf(group);
-        if (group < 0) alpha = 110;
-      } else rgb = ramp(along(degree[i]));
-      if (faded(i)) alpha = 18;
-      colours.set([...rgb, alpha], 4 * i);
+      const group = groups ? groups.of[i] : Number.isNaN(scale.at[i]) ? -1 : 0;
+      shown[i] = (!singled.size || singled.has(group)) && (!matched || matched.has(i));
+      visible += shown[i];
+      if (groups) shapes[i] = shapeOf(group);
+      colours.set(groups || group < 0 ? rgbOf(group) : ramp[Math.round(255 * scale.at[i])], 4 * i);
+      colours[4 * i + 3] = !shown[i] ? 18 : group < 0 ? 110 : 225;
     }
-    attribute("colour", 4, gl.UNSIGNED_BYTE, true, colours);
-    attribute("shape", 1, gl.UNSIGNED_BYTE, false, shapes);
-    const back = mixed.filter((i) => faded(i)), front = mixed.filter((i) => !faded(i)), order = new Uint32Array(n);
-    order.set(back);
-    order.set(front, back.length);
-    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffers.order);
-    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, order, gl.STATIC_DRAW);
+    const order = new Uint32Array(n);
+    order.set(mixed.filter((i) => !shown[i]));
+    order.set(mixed.filter((i) => shown[i]), n - visible);
+    painter.paint(colours, shapes, order);
+    saver.textContent = `Save ${plural(visible, "node")} as CSV`;
     redraw();
   }
-  const faded = (i) => singled.size > 0 && modes[mode] !== null && !singled.has(modes[mode].of[i]);
 
   function fit() {
     let [left, right, bottom, top] = [1, 0, 1, 0];
@@ -190,9 +88,9 @@
   const toPlace = (x, y) => [(x - width / 2) / view.scale + view.x, (height / 2 - y) / view.scale + view.y];
 
   function resize() {
-    const box = stage.getBoundingClientRect(), before = view.scale / view.whole, centre = [view.x, view.y];
+    const before = view.scale / view.whole, centre = [view.x, view.y];
     [width, height, ratio] = [Math.max(1, stage.clientWidth), Math.max(1, stage.clientHeight), window.devicePixelRatio || 1];
-    if (!box.width) return;
+    if (!stage.getBoundingClientRect().width) return;
     for (const each of [canvas, over]) {
       each.width = Math.round(width * ratio);
       each.height = Math.round(height * ratio);
@@ -209,59 +107,51 @@
   function draw() {
     wanted = false;
     const size = Math.min(18, Math.max(2.4, 150 / Math.sqrt(n) + 1.6) * Math.sqrt(view.scale / view.whole)) * ratio;
-    gl.viewport(0, 0, canvas.width, canvas.height);
-    gl.clearColor(0, 0, 0, 0);
-    gl.clear(gl.COLOR_BUFFER_BIT);
-    const scale = [2 * view.scale / width, 2 * view.scale / height];
-    gl.uniform2f(uniforms.scale, ...scale);
-    gl.uniform2f(uniforms.shift, -view.x * scale[0], -view.y * scale[1]);
-    gl.uniform1f(uniforms.size, modes[mode] && modes[mode].names.length > 8 ? 1.15 * size : size);
-    gl.drawElements(gl.POINTS, n, gl.UNSIGNED_INT, 0);
+    const many = mode.groups && mode.groups.names.length > 8;  // shapes need more space than colours
+    painter.draw([2 * view.scale / width, 2 * view.scale / height], view, many ? 1.15 * size : size);
     point(kept >= 0 ? kept : hovered);
   }
 
   // One node: lines to its neighbours, rings around the nearest vectors, and the card.
   function point(node) {
-    const pen = over.getContext("2d"), ink = getComputedStyle(document.body).color;
+    const pen = over.getContext("2d"), closest = node < 0 ? [] : nodes.closest(node).map((each) => each.node);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    writeNames(pen, node < 0 ? [] : [node, ...nearest.subarray(node * near, node * near + near)]);
+    writeNames(pen, node, closest);
     if (node < 0) { card.hidden = true; return; }
     const [x, y] = toScreen(node);
-    pen.strokeStyle = pen.fillStyle = ink;
+    pen.strokeStyle = pen.fillStyle = getComputedStyle(document.body).color;
     pen.globalAlpha = 0.45;
     pen.beginPath();
-    for (const other of neighbours ? neighbours(node) : []) { pen.moveTo(x, y); pen.lineTo(...toScreen(other)); }
+    for (const { node: other } of nodes.neighbours(node)) { pen.moveTo(x, y); pen.lineTo(...toScreen(other)); }
     pen.stroke();
     pen.globalAlpha = 1;
-    for (let k = 0; k < near; k++) ring(pen, ...toScreen(nearest[node * near + k]), 6, 1.5);
-    ring(pen, x, y, 8, 3);
+    for (const other of closest) ring(pen, ...toScreen(other), 6, 1.5);
+    ring(pen, x, y, RING, 3);
     describe(node);
-    if (matchMedia("(max-width: 480px)").matches) {
-      card.style.left = card.style.right = "8px";
-      card.style.top = y < 0.55 * height ? "auto" : "8px";
-      card.style.bottom = y < 0.55 * height ? "8px" : "auto";
-      return;
-    }
-    // outwards if there is space, so that the card hides little of the map
-    const sides = [x + 18, x - 18 - card.offsetWidth], fits = (at) => at >= 6 && at + card.offsetWidth <= width - 6;
-    const left = (x < width / 2 ? sides.reverse() : sides).find(fits) ?? sides[0];
-    card.style.right = card.style.bottom = "auto";
-    card.style.left = `${Math.max(6, Math.min(width - card.offsetWidth - 6, left))}px`;
-    card.style.top = `${Math.max(6, Math.min(height - card.offsetHeight - 6, y - card.offsetHeight / 2))}px`;
+    placeCard(node, x, y);
   }
-  // Names, as on a road map: those of the chosen node and its nearest, then by degree, each where there is space.
-  const named = data.ids && data.ids.some((id) => Number.isNaN(Number(id)));
+  function ring(pen, x, y, radius, line) {
+    pen.lineWidth = line;
+    pen.beginPath();
+    pen.arc(x, y, radius, 0, 2 * Math.PI);
+    pen.stroke();
+    pen.lineWidth = 1;
+  }
+  // Names, as on a road map: those of the chosen node's nearest, then by degree, each where there is space. The chosen
+  // one's is on the card, which would cut it off here; no other name may stand in its place.
+  const named = data.ids && names.some((id) => Number.isNaN(Number(id)));
   const ranked = named ? Uint32Array.from(degree.keys()).sort((a, b) => degree[b] - degree[a]) : [];
   const widths = new Float32Array(named ? n : 0);
-  function writeNames(pen, first) {
+  function writeNames(pen, chosen, first) {
     const { color, fontFamily } = getComputedStyle(document.body), taken = [];
     Object.assign(pen, { font: `12px ${fontFamily}`, textAlign: "center", lineJoin: "round", lineWidth: 3, fillStyle: color });
     pen.strokeStyle = getComputedStyle(stage).backgroundColor;
+    if (chosen >= 0) { const [x, y] = toScreen(chosen); taken.push([x - RING, x + RING, y + 14]); }
     for (const i of named ? [...first, ...ranked] : []) {
       if (taken.length === MOST_NAMES) break;
-      const [x, y] = toScreen(i), text = nameOf(i).length > 24 ? `${nameOf(i).slice(0, 23)}…` : nameOf(i);
-      if (x < 0 || y < 16 || x > width || y > height || faded(i)) continue;
+      const [x, y] = toScreen(i), text = names[i].length > 24 ? `${names[i].slice(0, 23)}…` : names[i];
+      if (x < 0 || y < 16 || x > width || y > height || !shown[i] || i === chosen) continue;
       const half = (widths[i] ||= pen.measureText(text).width) / 2 + 6;
       if (x < half || x > width - half) continue;
       if (taken.some(([left, right, base]) => x + half > left && x - half < right && Math.abs(y - base) < 20)) continue;
@@ -271,49 +161,35 @@
     }
     pen.lineWidth = 1;
   }
-  function ring(pen, x, y, radius, line) {
-    pen.lineWidth = line;
-    pen.beginPath();
-    pen.arc(x, y, radius, 0, 2 * Math.PI);
-    pen.stroke();
-    pen.lineWidth = 1;
-  }
-  const element = (name, text) => Object.assign(document.createElement(name), { textContent: text });
-  const groupName = (groups, node) => (groups.of[node] < 0 ? "no label" : groups.names[groups.of[node]]);
-  const share = (part, all) => `${part} of ${all}`;
+
   function describe(node) {
-    if (!card.hidden && card.dataset.node === String(node)) return;
-    card.dataset.node = node;
-    const facts = document.createElement("dl");
-    const fact = (name, value) => facts.append(element("dt", name), element("dd", value));
-    if (labels) fact("label", groupName(labels, node));
-    fact("cluster", groupName(clusters, node));
-    fact("degree", degree[node].toLocaleString("en"));
-    const lines = [], around = neighbours ? [...neighbours(node)] : [];
-    const closest = [...nearest.subarray(node * near, node * near + near)], by = labels && labels.of[node] >= 0 ? labels : clusters;
-    const alike = closest.filter((other) => by.of[other] === by.of[node]).length;
-    lines.push([`By vector: ${share(alike, near)} nearest nodes have its ${by === labels ? "label" : "cluster"}`, closest]);
-    if (labels && labels.of[node] >= 0 && labels.known[node]) {
-      const alike = share(labels.same[node], labels.known[node]);
-      lines.push([`In the graph: ${alike} neighbours have its label, ${share(clusters.same[node], clusters.known[node])} its cluster`, around]);
-    } else if (clusters.known[node]) {
-      lines.push([`In the graph: ${share(clusters.same[node], clusters.known[node])} neighbours are in its cluster`, around]);
-    } else lines.push(["It has no neighbours in the graph", []]);
-    const note = data.notes && data.notes[node] ? [element("p", data.notes[node])] : [];
-    card.replaceChildren(element("h3", nameOf(node)), ...note, facts, ...lines.map(listed));
+    const what = `${node} ${node === kept}`;
+    if (!card.hidden && card.dataset.what === what) return;
+    const focused = card.contains(document.activeElement);
+    card.dataset.what = what;
+    card.classList.toggle("kept", node === kept);
+    card.replaceChildren(...cardOf(nodes, node, node === kept, {
+      goTo, close: () => { select(-1); canvas.focus(); }, save: () => saveFile("neighbours.csv", csvText(surroundings(nodes, node))),
+    }));
     card.hidden = false;
+    card.scrollTop = 0;
+    if (focused) card.querySelector("button")?.focus();
   }
-  // A sentence that ends with nodes; on the card of a node that was clicked, each leads to its own card.
-  function listed([text, nodes]) {
-    const line = element("p", nodes.length ? `${text}: ` : `${text}.`), more = nodes.length - LISTED;
-    nodes.slice(0, LISTED).forEach((node, place, all) => {
-      const button = Object.assign(element("button", nameOf(node)), { type: "button", onclick: () => goTo(node) });
-      const item = element("span", "");  // keeps the comma with the name
-      item.append(button, place + 1 < all.length ? "," : more > 0 ? "" : ".");
-      line.append(place ? " " : "", item);
-    });
-    if (more > 0) line.append(` and ${more.toLocaleString("en")} more.`);
-    return line;
+  // Beside the node, outwards if there is space, so that the card hides little of the map; on a narrow map above or below.
+  function placeCard(node, x, y) {
+    const narrow = width < NARROW, below = y < height / 2, inside = Math.max(0, Math.min(height, y));
+    card.classList.toggle("sheet", narrow);
+    card.style.maxHeight = `${narrow ? (below ? height - inside : inside) - APART : height - 12}px`;
+    if (narrow) {
+      Object.assign(card.style, { left: "8px", right: "8px", top: below ? "auto" : "8px", bottom: below ? "8px" : "auto" });
+      return;
+    }
+    const sides = [x + 18, x - 18 - card.offsetWidth], fits = (at) => at >= 6 && at + card.offsetWidth <= width - 6;
+    const left = (px[node] < 0.5 ? sides.reverse() : sides).find(fits) ?? sides[0];
+    const clamp = (value, room) => `${Math.max(6, Math.min(room - 6, value))}px`;
+    card.style.right = card.style.bottom = "auto";
+    card.style.left = clamp(left, width - card.offsetWidth);
+    card.style.top = clamp(y - card.offsetHeight / 2, height - card.offsetHeight);
   }
 
   function under(x, y) {
@@ -322,7 +198,7 @@
     for (let row = cellOf(wantY - reach); row <= cellOf(wantY + reach); row++) {
       for (let cell = row * CELLS + cellOf(wantX - reach), last = row * CELLS + cellOf(wantX + reach); cell <= last; cell++) {
         for (let at = begins[cell]; at < begins[cell + 1]; at++) {
-          const i = members[at], away = (px[i] - wantX) ** 2 + (py[i] - wantY) ** 2 + (faded(i) ? least : 0);
+          const i = members[at], away = (px[i] - wantX) ** 2 + (py[i] - wantY) ** 2 + (shown[i] ? 0 : least);
           if (away < least) { least = away; best = i; }
         }
       }
@@ -337,17 +213,63 @@
     view.y += held[1] - moved[1];
     redraw();
   }
+
+  // The selected node, which the address names.
+  function keep(node) {
+    kept = node;
+    redraw();
+  }
+  function select(node) {
+    keep(node);
+    const address = node < 0 ? "" : `#id=${encodeURIComponent(names[node])}`;
+    if (address === location.hash || (node < 0 && !location.hash.startsWith("#id="))) return;
+    try {
+      history.pushState(null, "", address || location.pathname + location.search);
+    } catch { /* a page inside another has no address of its own */ }
+  }
   function goTo(node) {
     view.scale = Math.max(view.scale, 4 * view.whole);
     view.x = px[node];
-    view.y = py[node];
+    view.y = py[node] - (width < NARROW ? 0.3 * height / view.scale : 0);  // above the card
     select(node);
   }
-  function select(node) {
-    kept = node;
-    card.classList.toggle("kept", node >= 0);
-    redraw();
+  function followAddress() {
+    const linked = /^#id=(.*)$/s.exec(location.hash);
+    if (!linked) { keep(-1); return; }
+    let name = linked[1];
+    try { name = decodeURIComponent(name); } catch { /* as it stands there */ }
+    const node = nodes.nodeOf(name);
+    if (node < 0) { keep(-1); tell(`No node${here} has the id “${name}”.`); return; }
+    goTo(node);
+    stage.scrollIntoView({ block: "nearest" });
   }
+  const tell = (text) => { told.textContent = text; };
+  const here = nodes.of > n ? ` among the ${n.toLocaleString("en")} shown` : "";
+
+  // Searching: while one types all nodes that match stand out, and Enter goes from one to the next.
+  let found = [], place = -1;
+  function look() {
+    found = search(field.value);
+    place = -1;
+    const text = field.value.trim(), nothing = text && !found.length;
+    field.setAttribute("aria-invalid", String(Boolean(nothing)));
+    matched = found.length > 1 ? new Set(found) : null;
+    tell(nothing ? `No node${here} has “${text}” in its id.` : found.length > 1 ? `${plural(found.length, "node")} match: Enter goes to the next.` : "");
+    paint();
+  }
+  field.addEventListener("input", look);
+  byId("find").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!found.length) { look(); if (!found.length) return; }
+    place = (place + 1) % found.length;
+    if (matched && fold(names[found[0]]) === fold(field.value)) {  // a whole id: what else has it in its own is not meant
+      matched = null;
+      paint();
+    }
+    if (found.length > 1) tell(`${(place + 1).toLocaleString("en")} of ${plural(found.length, "node")} that match.`);
+    goTo(found[place]);
+  });
+  saver.addEventListener("click", () => saveFile("nodes.csv", csvText(tableOf(nodes, [...shown.keys()].filter((i) => shown[i])))));
 
   const pointers = new Map();
   let dragged = 0;
@@ -414,80 +336,18 @@
     });
   }
   for (const button of document.querySelectorAll("[data-colour]")) {
-    button.addEventListener("click", () => {
-      mode = button.dataset.colour;
-      singled = new Set();
-      for (const each of document.querySelectorAll("[data-colour]")) each.setAttribute("aria-pressed", String(each === button));
-      listGroups();
-      paint();
-    });
+    button.addEventListener("click", () => colourBy(button.dataset.colour));
   }
-  document.getElementById("find").addEventListener("submit", (event) => {
-    event.preventDefault();
-    const field = event.target.querySelector("input"), text = field.value.trim();
-    let node = -1, begun = -1;
-    for (let i = 0; i < n && node < 0 && text; i++) {
-      const name = nameOf(i);
-      if (name === text) node = i;
-      else if (begun < 0 && name.toLowerCase().startsWith(text.toLowerCase())) begun = i;
-    }
-    if (node < 0) node = begun;
-    field.setAttribute("aria-invalid", String(node < 0));
-    if (node >= 0) goTo(node);
-  });
+  if (picker) picker.addEventListener("change", () => { if (picker.value) colourBy(picker.value); });
 
-  const shapePaths = [
-    "M7 1.5a5.5 5.5 0 1 0 .01 0z", "M7 1l6 11H1z", "M2 2h10v10H2z", "M7 .5L13.5 7 7 13.5.5 7z",
-    "M5 1h4v4h4v4H9v4H5V9H1V5h4z", "M7 1a6 6 0 1 0 .01 0zm0 3.4a2.6 2.6 0 1 1-.01 0z",
-  ];
-  const vector = (name, attributes, parent) => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (parent) parent.append(made);
-    return made;
-  };
-  function listGroups() {
-    const now = modes[mode];
-    legend.replaceChildren();
-    if (!now) { legend.append(degreeScale()); return; }
-    const counts = new Map();
-    for (const group of now.of) counts.set(group, (counts.get(group) || 0) + 1);
-    for (const group of [...counts.keys()].sort((a, b) => (a < 0) - (b < 0) || a - b)) {
-      const button = element("button", ""), icon = vector("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" });
-      button.type = "button";
-      button.setAttribute("aria-pressed", "false");
-      vector("path", { d: shapePaths[shapeOf(group)], fill: colourOf(group) }, icon);
-      button.append(icon, element("span", group < 0 ? "no label" : now.names[group]), element("small", counts.get(group).toLocaleString("en")));
-      button.addEventListener("click", () => {
-        if (!singled.delete(group)) singled.add(group);
-        button.setAttribute("aria-pressed", String(singled.has(group)));
-        paint();
-      });
-      legend.append(button);
-    }
-  }
-  function degreeScale() {
-    const scale = vector("svg", { class: "ramp", role: "img", "aria-label": `Colours from degree 0 to ${most}` });
-    const gradient = vector("linearGradient", { id: "ramp" }, vector("defs", {}, scale));
-    for (let stop = 0; stop <= 10; stop++) {
-      vector("stop", { offset: `${10 * stop}%`, "stop-color": `rgb(${ramp(stop / 10).join(" ")})` }, gradient);
-    }
-    vector("rect", { width: "100%", height: 14, rx: 3, fill: "url(#ramp)" }, scale);
-    for (let count = 1; count <= most; count *= 10) mark(count, "middle");
-    if (along(most) - along(10 ** Math.floor(Math.log10(most))) > 0.12) mark(most, "end");
-    return scale;
-    function mark(count, anchor) {
-      vector("text", { x: `${100 * along(count)}%`, y: 32, "text-anchor": anchor }, scale).textContent = count.toLocaleString("en");
-    }
-  }
-
-  const renew = () => { listGroups(); paint(); };
-  dark.addEventListener("change", renew);
-  print.addEventListener("change", renew);
+  const renew = () => { listColours(); paint(); };
+  darkMode.addEventListener("change", renew);
+  onPaper.addEventListener("change", renew);
   canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
-  canvas.addEventListener("webglcontextrestored", setUp);
+  canvas.addEventListener("webglcontextrestored", () => { painter.setUp(); paint(); });
   new ResizeObserver(resize).observe(stage);
-  setUp();
   resize();
-  listGroups();
+  colourBy(nodes.labels ? "labels" : "clusters");
+  addEventListener("hashchange", followAddress);
+  if (location.hash.startsWith("#id=")) followAddress();
 })();

@@ -16,9 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from costa.evaluate.profiles import Profile, profiles
 from costa.graphs.storage import StoredGraph
+from costa.report.columns import Columns, columns_of
 from costa.report.layout import Layout, lay_out, unit_rows
-from costa.report.packing import pack_edges, pack_points, pack_whole
+from costa.report.packing import each_edge_once, pack_cosines, pack_edges, pack_points, pack_whole
 
 MOST_NODES = 50_000
 """A larger graph is shown by a random sample, so that a browser can open the page."""
@@ -47,7 +49,7 @@ class Groups:
     """Number of a node's graph neighbours in the same group (``same``) and in any group (``known``)."""
 
     def packed(self) -> dict[str, Any]:
-        """As ``map.js`` reads it."""
+        """As ``decode.js`` reads it."""
         columns = {"of": self.of + 1, "same": self.same, "known": self.known}
         return {"names": self.names} | {key: pack_whole(column) for key, column in columns.items()}
 
@@ -64,9 +66,13 @@ class NodeMap:
         clusters: k-means clusters of the vectors, as many as classes.
         degree: The number of neighbours of each in the whole graph.
         nearest: For each node those of the largest cosine, nearest first; indices into ``shown``.
+        similar: Their cosines.
         edges: 2 × e between nodes shown, both directions; None if there are too many.
+        tied: The cosines of the ends of each of these edges, as :func:`each_edge_once` has them; None without edges.
         ids: The user's node ids; None if a node's index is its id.
         notes: A line of text on each node; None if the graph has none.
+        columns: Those of the user's table, or of X.
+        profiles: What each cluster of the nodes shown is.
         reduced: Whether clusters and nearest nodes come from principal components.
     """
 
@@ -77,13 +83,17 @@ class NodeMap:
     clusters: Groups
     degree: Integers
     nearest: Integers
+    similar: NDArray[np.float32]
     edges: Integers | None
+    tied: NDArray[np.float32] | None
     ids: list[str] | None
     notes: list[str] | None
+    columns: Columns
+    profiles: list[Profile]
     reduced: bool
 
     def packed(self) -> dict[str, Any]:
-        """As ``map.js`` reads it."""
+        """As ``decode.js`` reads it."""
         whole = len(self.shown) == self.of
         return {
             "n": len(self.shown),
@@ -93,9 +103,12 @@ class NodeMap:
             "degree": pack_whole(self.degree),
             "near": self.nearest.shape[1],
             "nearest": pack_whole(self.nearest),
+            "similar": pack_cosines(self.similar),
             "edges": None if self.edges is None else pack_edges(self.edges, len(self.shown)),
+            "tied": None if self.tied is None else pack_cosines(self.tied),
             "ids": [str(node) for node in self.shown] if self.ids is None and not whole else self.ids,
             "notes": self.notes,
+            "columns": [column.packed() for column in self.columns.kept],
         }
 
 
@@ -104,7 +117,7 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
 
     Args:
         z: n × d, finite.
-        graph: May have ``y``, ``node_ids``, ``label_names`` and ``node_notes``.
+        graph: May have ``y``, ``node_ids``, ``label_names``, ``node_notes`` and what :func:`columns_of` reads.
         seed: Random seed of the sample, the layout and the clusters.
         most: Largest number of nodes shown.
     """
@@ -116,9 +129,9 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
     if n > most:
         shown = np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
     links = _links(graph, shown)
-    unit, reduced = unit_rows(z[shown].numpy()), z.shape[1] > WIDE
-    principal = PCA(min(REDUCED, *unit.shape), random_state=seed).fit(unit) if reduced else None
-    unit = unit if principal is None else principal.transform(unit)
+    directions, reduced = unit_rows(z[shown].numpy()), z.shape[1] > WIDE
+    principal = PCA(min(REDUCED, *directions.shape), random_state=seed).fit(directions) if reduced else None
+    unit = directions if principal is None else principal.transform(directions)
     label, names = _labels(graph)
     clusters = KMeans(min(len(names) or CLUSTERS, len(unit)), n_init=10, random_state=seed).fit(unit)
     number = _numbers(clusters.labels_, clusters.n_clusters, label[shown])
@@ -129,7 +142,8 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
         some = beside[start : start + ROWS]
         rows = unit_rows(z[some].numpy())
         cluster[some] = number[clusters.predict(rows if principal is None else principal.transform(rows))]
-    among = _among(links, shown, n)
+    among, nearest = _among(links, shown, n), _nearest(unit)
+    columns, few = columns_of(graph, shown), among.shape[1] <= 2 * MOST_EDGES
     ids, notes = ([str(text[node]) for node in shown] if (text := graph.get(key)) else None for key in TEXTS)
     return NodeMap(
         shown=shown,
@@ -138,10 +152,14 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
         labels=_groups(label, names, links, shown) if names else None,
         clusters=_groups(cluster, _cluster_names(cluster[shown], label[shown], names), links, shown),
         degree=np.bincount(links[0], minlength=len(shown)),
-        nearest=_nearest(unit),
-        edges=among if among.shape[1] <= 2 * MOST_EDGES else None,
+        nearest=nearest,
+        similar=_cosines(directions, *_pairs(nearest)).reshape(nearest.shape),
+        edges=among if few else None,
+        tied=_cosines(directions, *each_edge_once(among)) if few else None,
         ids=ids,
         notes=notes,
+        columns=columns,
+        profiles=profiles(directions, cluster[shown], columns.values()),
         reduced=reduced,
     )
 
@@ -217,6 +235,18 @@ def _nearest(unit: NDArray[np.float32]) -> Integers:
     nearest = NearestNeighbors(n_neighbors=min(NEAREST, len(unit) - 1), algorithm="brute").fit(unit)
     indices: Integers = nearest.kneighbors(return_distance=False)
     return indices
+
+
+def _pairs(nearest: Integers) -> tuple[Integers, Integers]:
+    """Each row's number beside each of its entries."""
+    return np.arange(len(nearest)).repeat(nearest.shape[1]), nearest.ravel()
+
+
+def _cosines(unit: NDArray[np.float32], one: Integers, other: Integers) -> NDArray[np.float32]:
+    """The cosine of each pair of rows."""
+    starts = range(0, len(one), ROWS)
+    parts = [(unit[one[i : i + ROWS]] * unit[other[i : i + ROWS]]).sum(1) for i in starts]
+    return np.concatenate([np.empty(0, np.float32), *parts])
 
 
 def _among(links: Integers, shown: Integers, n: int) -> Integers:

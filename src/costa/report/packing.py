@@ -1,4 +1,4 @@
-"""Numbers as text for the page: bytes in base64, which ``map.js`` decodes."""
+"""Numbers as text for the page: bytes in base64, which ``decode.js`` decodes."""
 
 from __future__ import annotations
 
@@ -42,15 +42,28 @@ def pack_points(points: NDArray[np.float32]) -> str:
     return base64.b64encode(np.rint(inside * STEPS).astype("<u2").tobytes()).decode()
 
 
+def pack_cosines(cosines: NDArray[np.float32]) -> str:
+    """Cosines in thousandths below 1, so that those of similar vectors take one byte.
+
+    >>> base64.b64decode(pack_cosines(np.array([1, 0.95, -1], np.float32))).hex(" ")
+    '00 32 d0 0f'
+    """
+    return pack_whole(np.rint((1 - cosines.clip(-1, 1)) * 1000))
+
+
+def each_edge_once(edge_index: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The edges from a smaller to a larger node, in order, 2 × e."""
+    edges = edge_index[:, edge_index[0] < edge_index[1]]
+    return edges[:, np.lexsort((edges[1], edges[0]))]
+
+
 def pack_edges(edge_index: NDArray[np.int64], nodes: int) -> str:
     """An undirected graph, each edge once: for every node, the number of its later neighbours and the gaps to them.
 
     >>> base64.b64decode(pack_edges(np.array([[0, 1, 0, 2], [1, 0, 2, 0]]), 3)).hex(" ")
     '02 01 01 00 00'
     """
-    source, target = edge_index[:, edge_index[0] < edge_index[1]]
-    order = np.lexsort((target, source))
-    source, target = source[order], target[order]
+    source, target = each_edge_once(edge_index)
     count = np.bincount(source, minlength=nodes)
     before = np.concatenate([source[:1] - 1, target[:-1]])
     first = np.concatenate([[True], source[1:] != source[:-1]])[: len(source)]

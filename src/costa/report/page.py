@@ -22,7 +22,7 @@ from costa.report.facts import Facts, gather
 from costa.writing import replacing
 
 PAGE = "report.html"
-SCRIPTS = ("charts.js", "map.js")
+SCRIPTS = ("charts.js", "decode.js", "colours.js", "painter.js", "search.js", "card.js", "map.js")
 
 
 def write_report(
@@ -48,7 +48,9 @@ def write_report(
 def render(facts: Facts) -> str:
     """The HTML of the page."""
     style, script = _file("page.css"), "".join(_file(name) for name in SCRIPTS)
-    content = [sections.map_of_nodes(facts), sections.quality(facts), sections.training(facts), sections.health(facts)]
+    content = [sections.map_of_nodes(facts)]
+    content += [sections.clusters(facts.nodes)] if facts.nodes is not None else []
+    content += [sections.quality(facts), sections.training(facts), sections.health(facts)]
     content += [sections.sketch(facts.sketched)] if facts.sketched is not None else []
     content += [sections.graph(facts), sections.settings(facts)]
     return Template(_file("page.html")).substitute(

@@ -10,13 +10,16 @@ import re
 from collections.abc import Mapping
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from costa.evaluate.baselines import BASELINES, Baseline
 from costa.evaluate.health import COLLAPSED, remedy
+from costa.evaluate.profiles import Trait
 from costa.evaluate.protocols import PROTOCOLS
 from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult
-from costa.report.charts import Bar, bars, curve, strip
+from costa.report.charts import Bar, bars, curve, short, strip
+from costa.report.columns import MOST_BYTES, Columns
 from costa.report.facts import DELTA, BiasByDegree, Facts, Sketched
 from costa.report.nodes import NodeMap
 from costa.runs.jobs import DEFAULT_PROTOCOLS
@@ -32,6 +35,9 @@ ORIGINS = {
 }
 SHARED, ALIKE, LINE = 0.8, 0.99, 2.0
 """Mean cosines above which vectors share a direction, or hardly differ; effective rank below which they are a line."""
+
+LEFT = "!'()*"
+"""What JavaScript's ``encodeURIComponent``, by which ``map.js`` writes the address, leaves as it is."""
 
 
 def title(facts: Facts) -> str:
@@ -125,21 +131,96 @@ def map_of_nodes(facts: Facts) -> str:
         f"<p>Every point is a node; nodes with similar vectors lie close together. {_agreement(nodes)}</p>"
         '<div class="tools">'
         f'<div class="switch" role="group" aria-label="Colour by"><span>Colour by</span>{buttons}</div>'
-        '<form id="find"><label>Find <input type="search" placeholder="node id" autocomplete="off" spellcheck="false">'
-        "</label></form>"
+        f"{_column_picker(nodes.columns)}"
+        '<form id="find" role="search"><label>Find <input type="search" placeholder="part of a node id"'
+        ' autocomplete="off" spellcheck="false"></label></form>'
         '<div class="switch" role="group" aria-label="Zoom"><button type="button" data-zoom="1.5"'
         ' aria-label="Zoom in">+</button><button type="button" data-zoom="0.667" aria-label="Zoom out">−</button>'
-        '<button type="button" data-zoom="0">Whole map</button></div></div>'
+        '<button type="button" data-zoom="0">Whole map</button></div>'
+        '<button type="button" id="save">Save as CSV</button><p id="found" role="status"></p></div>'
         f'<div class="stage"><canvas id="points" tabindex="0" role="application" aria-describedby="map-help"'
         f' aria-label="Map of {shown} in two dimensions; the same numbers are in embeddings.npy"></canvas>'
         '<canvas id="over" aria-hidden="true"></canvas><div id="card" role="status" hidden></div></div>'
         '<div id="legend" role="group" aria-label="Legend"></div>'
         '<noscript><p class="warning">The map needs JavaScript, which is switched off.</p></noscript>'
         '<p class="small" id="map-help">Point at a node to see its details; click to keep them, then click a name on'
-        " the card to go there. Lines lead to its neighbours in the graph, rings mark the nearest vectors. Drag to"
+        " the card to go there; the number after a name is the cosine of the two vectors. The address of the page then"
+        " leads to this node. Lines lead to its neighbours in the graph, rings mark the nearest vectors. Drag to"
         " move; zoom with the buttons, by pinching, or with the wheel after a click on the map. Keys: arrows move,"
-        " + and − zoom, 0 shows all, Esc clears the selection. Click legend entries to highlight their groups."
-        f" {_layout(nodes)}</p>",
+        " + and − zoom, 0 shows all, Esc clears the selection. Click legend entries to highlight their groups; what is"
+        " highlighted, or matches a search, can be saved as CSV, where text that a spreadsheet would take for a"
+        " formula (it starts with =, +, − or @) has an apostrophe in front."
+        f" {_layout(nodes)}{_left_out(nodes.columns)}</p>",
+    )
+
+
+def clusters(nodes: NodeMap) -> str:
+    """What each cluster is: its size, its most typical nodes, and what sets it apart."""
+    n, rows = len(nodes.shown), []
+    for profile in nodes.profiles:
+        typical = ", ".join(_link(nodes, node) for node in profile.typical)
+        apart = "".join(f"<li>{_trait(trait)}</li>" for trait in profile.traits)
+        rows.append(
+            f'<tr><th scope="row">{escape(nodes.clusters.names[profile.cluster])}</th>'
+            f'<td data-head="nodes">{profile.size:,} <small>{profile.size / n:.0%}</small></td>'
+            f'<td data-head="most typical">{typical}</td>'
+            + (
+                f'<td data-head="what sets it apart"><ul>{apart or "<li>no column</li>"}</ul></td>'
+                if nodes.columns.kept
+                else ""
+            )
+            + "</tr>"
+        )
+    last = '<th scope="col">what sets it apart</th>' if nodes.columns.kept else ""
+    text = (
+        "<p>k-means grouped the vectors without seeing a label. The most typical nodes of a cluster are those whose"
+        " vectors are nearest to its mean; a click shows them on the map.</p>"
+        '<table class="clusters"><thead><tr><th scope="col">cluster</th><th scope="col">nodes</th>'
+        f'<th scope="col">most typical</th>{last}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    )
+    if nodes.columns.kept:
+        text += (
+            '<p class="small">Numbers are compared by their medians, inside the cluster and in all other nodes; words'
+            " by the share of nodes that have them. Only clear differences are listed, of more than three standard"
+            " errors.</p>"
+        )
+    return _section("clusters", "What are the clusters?", text)
+
+
+def _link(nodes: NodeMap, node: int) -> str:
+    """The name of a node, which leads to it on the map."""
+    name = str(nodes.shown[node]) if nodes.ids is None else nodes.ids[node]
+    address = quote(name, safe=LEFT)
+    return f'<a href="#id={escape(address)}">{escape(name)}</a>'
+
+
+def _trait(trait: Trait) -> str:
+    name = escape(trait.column)
+    if trait.value is not None:
+        return f"{name}: {trait.inside:.0%} {escape(trait.value)}, elsewhere {trait.outside:.0%}"
+    return f"{name}: median {short(trait.inside)}, elsewhere {short(trait.outside)}"
+
+
+def _column_picker(columns: Columns) -> str:
+    """A list of the columns that the map can be coloured by; empty if there is none."""
+    options = "".join(
+        f'<option value="{place}">{escape(column.name)}</option>'
+        for place, column in enumerate(columns.kept)
+        if column.colours
+    )
+    if not options:
+        return ""
+    return f'<select id="column" aria-label="Colour by a column"><option value="">a column …</option>{options}</select>'
+
+
+def _left_out(columns: Columns) -> str:
+    """Which columns the page has not, and why."""
+    if not columns.left_out:
+        return ""
+    names = ", ".join(map(escape, columns.left_out))
+    return (
+        f" All columns together may take {MOST_BYTES / 1e6:.0f} MB of the page; these did not fit and are left out:"
+        f" {names}."
     )
 
 
