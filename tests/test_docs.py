@@ -51,6 +51,16 @@ def test_every_target_that_a_page_names_exists(page):
         assert known.issuperset(named.split()), named
 
 
+def test_every_command_on_using_vectors_exists(costa):
+    page = (ROOT / "docs" / "using-vectors.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^costa (.+)$", page, flags=re.MULTILINE)
+    assert {line.split()[0] for line in lines} == {"train", "predict", "similar", "clusters"}
+    for line in lines:
+        command, *words = line.split()
+        help_text = costa(command, "--help").out
+        assert all(option in help_text for option in words if option.startswith("-")), line
+
+
 def test_links_lead_somewhere():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target

@@ -35,6 +35,7 @@ def predict(
     data = runs.load_run_graph(run, data_dir, memory)
     predictions.check(data)
     z = runs.load_embeddings(run)
+    say("Cross-validating the vectors and the raw features …")
     classifier, expected = predictions.learn(z, data, where)
     predictions.write_predictions(out, z, data, classifier)
     print_summary(data, len(classifier.codes), expected)

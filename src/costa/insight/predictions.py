@@ -34,7 +34,7 @@ from costa.insight.similar import ids_of
 from costa.writing import write_csv
 
 COLUMNS = ("id", "label", "probability", "given-or-predicted")
-CROSS = 10_000
+CROSS = 5_000
 """The most labelled nodes that are cross-validated."""
 ROWS = 2**14
 """Rows that are predicted at a time."""
