@@ -179,7 +179,7 @@ def test_changed_files_are_read_again(tmp_path):
 BAD = {
     "unknown id": ("source,target\n0,1\n2,31\n", None, "the target '31' in row 2, which is not a row number"),
     "empty id": ("source,target\n0,1\n,3\n", None, "an empty source in row 2"),
-    "no column": ("source,to\n0,1\n", None, "needs a column 'target' but has only source, to"),
+    "no column": ("source,to\n0,1\n", None, "needs the columns 'source' and 'target' .* but has only 'source', 'to'"),
     "weights": ("source,target,weight\n0,1,1\n1,2,-1\n", None, "the weight -1 in row 2"),
     "text as weight": ("source,target,weight\n0,1,heavy\n", None, "cannot be read"),
     "ragged": ("source,target\n0,1\n1,2,3\n", None, "cannot be read"),

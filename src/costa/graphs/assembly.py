@@ -35,9 +35,8 @@ from costa.graphs.columns import Columns, fit_columns
 from costa.graphs.features import as_tensor, count_of, ids_of, make_features, rows_of
 from costa.graphs.kinds import ROLES
 from costa.graphs.labels import as_labels, encode_labels
-from costa.graphs.roles import edge_table, node_table, unread
+from costa.graphs.roles import check_said, edge_table, node_table, unread
 from costa.graphs.tables import Table, is_number, require_column
-from costa.wording import did_you_mean
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -72,7 +71,8 @@ def assemble(
     ends, fitted = list[list[str]](), columns if isinstance(columns, Columns) else None
     given = columns.roles if isinstance(columns, Columns) else columns or {}
     if fitted is None:
-        _check_given(given, [table for table in (nodes, features) if isinstance(table, Table)])
+        tables = [table for table in (nodes, features) if isinstance(table, Table)]
+        check_said(given, [name for table in tables for name in table.columns])
     if isinstance(edges, Table):
         edges = edge_table(edges)
         ends = [edges.ids(end) for end in ("source", "target")]
@@ -138,15 +138,6 @@ def _number(
         return list(named), "an id"
     n = edges.num_nodes if edges.num_nodes is not None else int(edges.index.max(initial=-1)) + 1
     return [str(row) for row in range(n)], "a row number"
-
-
-def _check_given(given: Mapping[str, str], tables: Sequence[Table]) -> None:
-    """Refuse a column that no table has."""
-    names = [name for table in tables for name in table.columns]
-    unknown = next((name for name in given if name not in names), None)
-    if unknown is not None:
-        there = f"there are only {', '.join(names)}" if names else "there is no table of features or nodes"
-        raise InputError(f"--columns names {unknown!r}{did_you_mean(unknown, names)}, but {there}.")
 
 
 def _others(nodes: Table) -> list[str]:

@@ -6,13 +6,14 @@ the one way that Python writes them, is kept as integers, which are the same com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from costa.errors import InputError
-from costa.graphs.tables import EXACT, check_file, check_names, read_header
+from costa.graphs.tables import EXACT, Table, check_file, check_names, from_arrow, read_header
 
 BLOCK = 2**25
 """Bytes of text that are read at a time, unless others are asked for."""
@@ -55,6 +56,27 @@ class ChunkedTable:
         self._raw = {name.strip(): name for name in raw}
         self.names = [name.strip() for name in raw]
         check_names(self.names, self.where)
+
+    def called(self, roles: Mapping[str, str | None]) -> Self:
+        """The same with columns called by what they stand for: a role for each name."""
+        table = copy.copy(self)
+        role_of = {name: role for role, name in roles.items() if name is not None}
+        table.names = [role_of.get(name, name) for name in self.names]
+        table._raw = {role_of.get(name, name): raw for name, raw in self._raw.items()}
+        return table
+
+    def reading(self, text: Sequence[str]) -> Self:
+        """The same with other columns as text."""
+        table = copy.copy(self)
+        table._text = text
+        return table
+
+    def first(self) -> Table:
+        """The first chunk of all columns, as a table in memory."""
+        chunk = next(self.chunks(self.names), None)
+        columns = {} if chunk is None else {name: from_arrow(column) for name, column in chunk.columns.items()}
+        rows = 0 if chunk is None else len(next(iter(chunk.columns.values())))
+        return Table(self.where, self.short, columns or {name: [] for name in self.names}, rows)
 
     def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
         """These columns, in chunks."""
@@ -99,7 +121,8 @@ class ChunkedTable:
         import pyarrow
         from pyarrow import csv
 
-        kinds = {name: pyarrow.string() if name.strip() in self._text else pyarrow.float64() for name in raw}
+        text = {self._raw[name] for name in self._text if name in self._raw}
+        kinds = {name: pyarrow.string() if name in text else pyarrow.float64() for name in raw}
         batches = csv.open_csv(
             self.path,
             read_options=csv.ReadOptions(block_size=self._block),

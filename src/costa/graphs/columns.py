@@ -103,8 +103,14 @@ class Columns:
         Raises:
             InputError: Columns are missing, or hold what cannot be read; all of it is named.
         """
+        self._check_names(table, [column for column in self.columns if column.names])
+        x, unseen = self.matrix(table)
+        warn_of_unseen(table.where, unseen)
+        return x
+
+    def matrix(self, table: Table) -> tuple[NDArray[np.float32] | csr_array, list[str]]:
+        """The matrix of a table that has the columns, and remarks on values that were not there at fit."""
         used = [column for column in self.columns if column.names]
-        self._check_names(table, used)
         sparse, names, parts = self.sparse, self.names, list[csr_array]()
         x = np.empty((0 if sparse else table.rows, len(names)), dtype=np.float32)
         start, problems, unseen = 0, list[str](), list[str]()
@@ -122,14 +128,7 @@ class Columns:
                 start += block.shape[1]
         if problems:
             raise _refused(table.where, problems)
-        if unseen:
-            logger.warning(
-                "%s has values that were not there when the model was fitted: %s. They count as rare values if their"
-                " column has those, and otherwise as none.",
-                table.where,
-                ", ".join(unseen),
-            )
-        return csr_array(hstack(parts, format="csr")) if sparse else x
+        return (csr_array(hstack(parts, format="csr")) if sparse else x), unseen
 
     def _check_names(self, table: Table, used: list[Column]) -> None:
         known = {column.name for column in self.columns}
@@ -167,6 +166,17 @@ class Columns:
     def from_dict(cls, saved: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float32]]) -> Self:
         """What :meth:`to_dict` and :meth:`arrays` gave."""
         return cls(tuple(_loaded(column, arrays) for column in saved["columns"]), saved["roles"])
+
+
+def warn_of_unseen(where: str, unseen: list[str]) -> None:
+    """Warn of values that were not there when columns were fitted."""
+    if unseen:
+        logger.warning(
+            "%s has values that were not there when the model was fitted: %s. They count as rare values if their"
+            " column has those, and otherwise as none.",
+            where,
+            ", ".join(unseen),
+        )
 
 
 def with_columns(graph: Data, columns: Columns) -> Data:

@@ -128,7 +128,7 @@ def read_files(
         _kind(nodes, NODES, "nodes")
     if features is not None and kind in EDGES and streaming.calls_for(edges, features, memory):
         _kind(features, FEATURES, "features")
-        return streaming.read_stored(edges, features, nodes, memory=workspace(memory), report=report)
+        return streaming.read_stored(edges, features, nodes, columns, memory=workspace(memory), report=report)
     matrix = None if features is None else _read_features(features)
     table = None if nodes is None else tables.read_table(nodes)
     if kind == ".npz":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ from costa.errors import InputError
 from costa.graphs.arrays import check_size, unreadable
 from costa.graphs.assembly import logger
 from costa.graphs.chunks import ChunkedTable
+from costa.graphs.columns import Columns, fit_columns, warn_of_unseen
 from costa.graphs.entries import write_rows
+from costa.graphs.kinds import ROLES
 from costa.graphs.numbering import Numbering
 from costa.graphs.stages import Done
 from costa.graphs.storage import Growing, open_array
-from costa.graphs.tables import check_file, not_finite
+from costa.graphs.tables import Table, check_file, from_arrow, not_finite
 from costa.nn.sparse import SPARSE_BELOW
 
 ENTRIES = 2**24
@@ -46,6 +48,10 @@ class Matrix:
 
     ids: Any = None
     """The ids of its rows, an Arrow array; None if it has none."""
+    fitted: Columns | None = None
+    """What becomes of the columns of a table."""
+    place: NDArray[np.int64] | None = None
+    """The node of each row, once it is written; None if they are in the nodes' order."""
 
     def __init__(self, path: Path, shape: tuple[int, ...]) -> None:
         self.where, self.short = repr(str(path)), path.name
@@ -174,30 +180,56 @@ class SparseMatrix(Matrix):
 
 
 class TableMatrix(Matrix):
-    """A table whose columns but ``id`` are features."""
+    """A table, whose columns but ids and labels are features (:mod:`costa.graphs.columns`).
 
-    def __init__(self, path: Path) -> None:
-        self._table = ChunkedTable(path, ("id",))
-        self._names = [name for name in self._table.names if name != "id"]
+    What they are and how they become numbers is decided by the rows of its first chunk.
+
+    Args:
+        path: The file.
+        table: The same in chunks, its columns of ids and labels called so.
+        columns: What the user says that columns are, or what a model has decided.
+    """
+
+    def __init__(self, path: Path, table: ChunkedTable, columns: Mapping[str, str] | Columns | None) -> None:
+        if isinstance(columns, Columns):
+            self.fitted = columns
+        else:
+            said = {name: kind for name, kind in (columns or {}).items() if name in table.names or kind in ROLES}
+            some = table.reading(table.names).first().without("id", "label")
+            self.fitted = fit_columns(some, said)
+        numbers = {column.name for column in self.fitted.columns if column.kind == "number"}
+        self._table = table.reading([name for name in table.names if name not in numbers])
+        self._names = [column.name for column in self.fitted.columns if column.names]
+        lacking = [name for name in self._names if name not in table.names]
+        if lacking:
+            named = ", ".join(map(repr, lacking))
+            raise InputError(f"{table.where} lacks the columns {named}, to which the model was fitted; add them.")
         if "id" in self._table.names:
             self.ids = self._table.column("id")
         rows = len(self.ids) if self.ids is not None else _count(self._table)
-        super().__init__(path, (rows, len(self._names)))
+        super().__init__(path, (rows, len(self.fitted.names)))
         if self.ids is not None:
             Numbering(self.ids, rows, "an id").check_unique(self._table)
 
     def write(self, numbering: Numbering, folder: Path, done: Done) -> list[str]:
         """Its rows in the nodes' order."""
         check = Check(self, done)
-        place = None if self.ids is None else self._places(numbering)
+        self.place = None if self.ids is None else self._places(numbering)
         shape = (numbering.n, self.columns)
         x = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=np.float32, shape=shape)
+        fitted, unseen = self.fitted, list[str]()
+        assert fitted is not None
         for chunk in self._table.chunks(self._names):
-            rows = np.stack([self._numbers(chunk.columns[name], name) for name in self._names], axis=1)
-            start = chunk.first - 1
+            start, count = chunk.first - 1, len(next(iter(chunk.columns.values())))
+            some = {name: from_arrow(column) for name, column in chunk.columns.items()}
+            made, strange = fitted.matrix(Table(self.where, self.short, some, count))
+            rows: Floats = made if isinstance(made, np.ndarray) else made.toarray()
+            unseen = unseen or strange
             check(rows, start)
-            x[slice(start, start + len(rows)) if place is None else place[start : start + len(rows)]] = rows
+            place = slice(start, start + count) if self.place is None else self.place[start : start + count]
+            x[place] = rows
         check.end()
+        warn_of_unseen(self.where, unseen)
         return ["x"]
 
     def _places(self, numbering: Numbering) -> NDArray[np.int64] | None:
@@ -213,28 +245,16 @@ class TableMatrix(Matrix):
             raise InputError(f"{self.where} has no row for the node {node!r}; add it.")
         return None if np.array_equal(place, np.arange(self.n)) else place
 
-    def _numbers(self, column: Any, name: str) -> Floats:
-        import pyarrow
-
-        if not (
-            pyarrow.types.is_floating(column.type)
-            or pyarrow.types.is_integer(column.type)
-            or pyarrow.types.is_boolean(column.type)
-        ):
-            raise InputError(
-                f"{self.where} has {column.type} values in the column {name!r}; give numbers, or drop the column."
-            )
-        with np.errstate(over="ignore"):
-            return column.to_numpy(zero_copy_only=False).astype(np.float32)
-
 
 def open_matrix(path: Path, folder: Path) -> Matrix:
-    """The features in a file; ``folder`` is where an archive is unpacked, into files whose names begin with RAW."""
-    kind = path.suffix.lower()
-    if kind == ".npy":
+    """The features in a NumPy file.
+
+    Args:
+        path: The file.
+        folder: Where an archive is unpacked, into files whose names begin with RAW.
+    """
+    if path.suffix.lower() == ".npy":
         return DenseMatrix(path)
-    if kind != ".npz":
-        return TableMatrix(path)
     check_file(path)
     try:
         with zipfile.ZipFile(path) as archive:

@@ -22,6 +22,7 @@ import numpy as np
 
 from costa.errors import InputError
 from costa.graphs.tables import Column, Table
+from costa.wording import did_you_mean
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,14 @@ def unread(where: str, names: Sequence[str], why: str) -> None:
     if names:
         shown = f"column {names[0]!r} is" if len(names) == 1 else f"columns {', '.join(map(repr, names))} are"
         logger.warning("%s: the %s not read, because %s.", where, shown, why)
+
+
+def check_said(said: Mapping[str, str], names: Sequence[str]) -> None:
+    """Refuse what a person says of a column that no table has."""
+    unknown = next((name for name in said if name not in names), None)
+    if unknown is not None:
+        there = f"there are only {', '.join(names)}" if names else "there is no table of features or nodes"
+        raise InputError(f"--columns names {unknown!r}{did_you_mean(unknown, names)}, but {there}.")
 
 
 def edge_table(table: Table) -> Table:

@@ -21,11 +21,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -33,8 +34,13 @@ from costa.graphs.stages import Report, silent
 from costa.memory import beside
 from costa.nn.sparse import csr, is_csr, row_pointer
 
+if TYPE_CHECKING:
+    from costa.graphs.columns import Columns
+
 ABOUT = "graph.json"
-VERSION = 1
+COLUMNS, COLUMN_ARRAYS = "columns.json", "columns.safetensors"
+"""How the columns of a table became the features, and the arrays of it."""
+VERSION = 2
 """Raised whenever a folder would be written differently."""
 IDS = "ids.parquet"
 HASHED = 2**24
@@ -275,6 +281,23 @@ def _fingerprint(files: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
+def write_columns(folder: Path, columns: Columns) -> None:
+    """Keep how a table's columns became the features."""
+    (folder / COLUMNS).write_text(json.dumps(columns.to_dict()))
+    if arrays := columns.arrays():
+        save_file(arrays, folder / COLUMN_ARRAYS)
+
+
+def _read_columns(folder: Path) -> Columns | None:
+    from costa.graphs.columns import Columns
+
+    if not (folder / COLUMNS).exists():
+        return None
+    arrays = folder / COLUMN_ARRAYS
+    saved = load_file(arrays) if arrays.exists() else {}
+    return Columns.from_dict(json.loads((folder / COLUMNS).read_text()), saved)
+
+
 def is_stored(folder: Path) -> bool:
     """Whether a folder holds a finished graph of this version."""
     try:
@@ -303,6 +326,8 @@ def open_stored(folder: Path, memory: int, report: Report = silent) -> StoredGra
         graph.label_names = names
     graph.folder, graph.memory, graph.report = str(folder), memory, report
     graph.maps = list(arrays.values())
+    if (columns := _read_columns(folder)) is not None:
+        graph.columns, graph.feature_names = columns, columns.names
     ids = folder / IDS
     graph.node_ids = _open_ids(ids) if ids.exists() else RowNumbers(n)
     return graph

@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import platformdirs
@@ -24,15 +26,18 @@ from torch_geometric.data import Data
 from costa.errors import InputError
 from costa.graphs.assembly import logger, remedy
 from costa.graphs.checks import check_count
+from costa.graphs.chunked_roles import ChunkedCandidates, first_ends
 from costa.graphs.chunks import Chunk, ChunkedTable, canonical
+from costa.graphs.columns import Columns
 from costa.graphs.edges import Links, lay_out
 from costa.graphs.identity import digest
 from costa.graphs.labels import as_labels, check_classes, sorted_labels
-from costa.graphs.matrices import RAW, Matrix, open_matrix
+from costa.graphs.matrices import RAW, Matrix, TableMatrix, open_matrix
 from costa.graphs.numbering import Numbering
+from costa.graphs.roles import check_said, edge_columns, node_columns, unread
 from costa.graphs.stages import Done, Report, begin, silent
-from costa.graphs.storage import IDS, VERSION, StoredGraph, finish, is_stored, open_stored, store
-from costa.graphs.tables import require_column
+from costa.graphs.storage import IDS, VERSION, StoredGraph, finish, is_stored, open_stored, store, write_columns
+from costa.graphs.tables import KINDS, require_column
 from costa.wording import counted
 from costa.writing import locked
 
@@ -47,12 +52,20 @@ def calls_for(edges: Path, features: Path, memory: int | None) -> bool:
     """Whether files are read in chunks: if they are large, or memory is limited. It takes pyarrow."""
     if importlib.util.find_spec("pyarrow") is None:
         return False
+    if {edges.suffix.lower(), features.suffix.lower()} & {".jsonl", ".ndjson"}:
+        return False
     sizes = [path.stat().st_size for path in (edges, features) if path.is_file()]
     return len(sizes) == 2 and (memory is not None or sum(sizes) >= LARGE)
 
 
 def read_stored(
-    edges: Path, features: Path, nodes: Path | None, *, memory: int, report: Report = silent
+    edges: Path,
+    features: Path,
+    nodes: Path | None,
+    columns: Mapping[str, str] | Columns | None = None,
+    *,
+    memory: int,
+    report: Report = silent,
 ) -> StoredGraph:
     """The graph in these files, on disk.
 
@@ -60,22 +73,26 @@ def read_stored(
         edges: A table of edges.
         features: A matrix or a table of features.
         nodes: A table of ids and perhaps labels.
+        columns: What the user says that columns are, or what a model has made of them.
         memory: The bytes that arrays in memory may take when the graph is used.
         report: Called as each stage begins and goes on, here and later.
     """
-    folder = cached_folder(edges, features, nodes)
+    folder = cached_folder(edges, features, nodes, columns)
     _remove_abandoned(folder.parent)
     if not is_stored(folder):
         with _built(folder) as building:
-            _build(edges, features, nodes, building, report)
+            _build(edges, features, nodes, columns, building, report)
     graph = open_stored(folder, memory, report)
     graph.name = edges.resolve().parent.name if edges.stem == "edges" else edges.stem
     return graph
 
 
-def cached_folder(edges: Path, features: Path, nodes: Path | None) -> Path:
+def cached_folder(
+    edges: Path, features: Path, nodes: Path | None, columns: Mapping[str, str] | Columns | None = None
+) -> Path:
     """Where the arrays of the graph in these files are, if it was read before, or will be."""
-    return _cache() / _key([path.resolve() for path in (edges, features, nodes) if path is not None])
+    said = columns.to_dict() if isinstance(columns, Columns) else dict(columns or {})
+    return _cache() / _key([path.resolve() for path in (edges, features, nodes) if path is not None], json.dumps(said))
 
 
 def keep_on_disk(graph: Data, memory: int, report: Report = silent) -> StoredGraph:
@@ -85,6 +102,8 @@ def keep_on_disk(graph: Data, memory: int, report: Report = silent) -> StoredGra
     if not is_stored(folder):
         with _built(folder) as building:
             store(graph, building)
+            if graph.get("columns") is not None:
+                write_columns(building, graph.columns)
     stored = open_stored(folder, memory, report)
     stored.name, stored.node_ids = graph.name, graph.get("node_ids")
     return stored
@@ -121,41 +140,65 @@ def _remove_abandoned(cache: Path) -> None:
                     shutil.rmtree(building, ignore_errors=True)
 
 
-def _key(files: Sequence[Path]) -> str:
-    digest = hashlib.blake2b(f"{VERSION}".encode(), digest_size=12)
+def _key(files: Sequence[Path], about: str) -> str:
+    digest = hashlib.blake2b(f"{VERSION} {about}".encode(), digest_size=12)
     for path in files:
-        about = path.stat()
-        digest.update(f"{path} {about.st_size} {about.st_mtime_ns}\n".encode())
+        status = path.stat()
+        digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()
 
 
-def _build(edges: Path, features: Path, nodes: Path | None, folder: Path, report: Report) -> None:
+def _build(
+    edges: Path,
+    features: Path,
+    nodes: Path | None,
+    columns: Mapping[str, str] | Columns | None,
+    folder: Path,
+    report: Report,
+) -> None:
     done = begin(report, f"Reading the features in {features} …")
-    matrix = open_matrix(features, folder)
-    table = None if nodes is None else ChunkedTable(nodes, ("id", "label"))
+    listed = ChunkedTable(edges, ())
+    listed = listed.called(edge_columns(listed.names, listed.where)).reading(("source", "target"))
+    said = columns.roles if isinstance(columns, Columns) else columns or {}
+    ends = first_ends(listed)
+    tables = [path for path in (nodes, features) if path is not None and path.suffix.lower() in KINDS]
+    if not isinstance(columns, Columns):
+        check_said(said, [name for path in tables for name in ChunkedTable(path, ()).names])
+    table = None if nodes is None else _with_roles(nodes, ends, listed.where, said)
+    described: ChunkedTable | None = None
+    if features not in tables:
+        matrix = open_matrix(features, folder)
+    else:
+        known, known_from = (ends, listed.where) if table is None else (table.column("id"), table.where)
+        described = _with_roles(features, known, known_from, said)
+        matrix = TableMatrix(features, described, columns)
     numbering = _number(table, matrix)
     check_count(numbering.n)
     arrays = ["y", "crow", "col", *matrix.write(numbering, folder, done)]
     for unpacked in folder.glob(f"{RAW}*"):
         unpacked.unlink()
-    y, label_names = _labels(table, numbering.n)
+    y, label_names = _labels(table, described, matrix.place, numbering.n)
     np.save(folder / "y.npy", y)
     if numbering.ids is not None:
         _write_ids(numbering, folder / IDS)
     done = begin(report, f"Reading the edges in {edges} …")
-    links = _read_links(ChunkedTable(edges, ("source", "target")), numbering, folder, done)
+    links = _read_links(listed, numbering, folder, done)
     if lay_out(links, numbering.n, folder, begin(report, "Laying out the edges …")) == 0:
         logger.warning("%s joins no two nodes; vectors will use each node's own features only.", repr(str(edges)))
     links.remove()
     arrays += ["weight"] if links.weighted else []
     in_place = None if any(name.startswith("x") for name in arrays) else features.resolve()
     finish(folder, arrays, numbering.n, matrix.columns, in_place, label_names)
+    if matrix.fitted is not None:
+        write_columns(folder, matrix.fitted)
 
 
 def _number(nodes: ChunkedTable | None, matrix: Matrix) -> Numbering:
     """The nodes in the order of their table, else of the feature rows."""
     if nodes is not None:
         require_column("id", nodes.names, nodes.where)
+        others = [name for name in nodes.names if name not in ("id", "label")]
+        unread(nodes.where, others, f"{matrix.where} has the features")
         ids = nodes.column("id")
         numbering = Numbering(ids, len(ids), f"an id in {nodes.short}")
         numbering.check_unique(nodes)
@@ -170,10 +213,30 @@ def _number(nodes: ChunkedTable | None, matrix: Matrix) -> Numbering:
     return Numbering(None, matrix.n, f"a row number of {matrix.short} (0 to {matrix.n - 1})")
 
 
-def _labels(nodes: ChunkedTable | None, n: int) -> tuple[NDArray[np.int64], list[str]]:
-    """The codes of the labels, −1 if unlabelled, and their names."""
-    if nodes is None or "label" not in nodes.names:
+def _with_roles(path: Path, known: Any, known_from: str, said: Mapping[str, str]) -> ChunkedTable:
+    """A table of nodes or features with its columns of ids and labels, if it has them, called so."""
+    table = ChunkedTable(path, ())
+    ids, labels = node_columns(ChunkedCandidates(table, known), known_from, said)
+    return table.called({"id": ids, "label": labels}).reading(("id", "label"))
+
+
+def _labels(
+    nodes: ChunkedTable | None, features: ChunkedTable | None, place: NDArray[np.int64] | None, n: int
+) -> tuple[NDArray[np.int64], list[str]]:
+    """The codes of the labels, −1 if unlabelled, and their names; those of the features stand in ``place``."""
+    labelled = [table for table in (nodes, features) if table is not None and "label" in table.names]
+    if len(labelled) > 1:
+        places = " and ".join(f"the column 'label' of {table.where}" for table in labelled)
+        raise InputError(f"labels are given twice, by {places}; give them once.")
+    if not labelled:
         return np.full(n, -1), []
+    y, names = _codes(labelled[0])
+    if labelled[0] is features and place is not None:
+        y[place] = y.copy()
+    return y, names
+
+
+def _codes(nodes: ChunkedTable) -> tuple[NDArray[np.int64], list[str]]:
     import pyarrow
 
     parts = [
@@ -192,8 +255,6 @@ def _labels(nodes: ChunkedTable | None, n: int) -> tuple[NDArray[np.int64], list
 
 def _read_links(table: ChunkedTable, numbering: Numbering, folder: Path, done: Done) -> Links:
     """Spool the links between row numbers."""
-    for name in ("source", "target"):
-        require_column(name, table.names, table.where)
     weighted = "weight" in table.names
     columns = ["source", "target", *(["weight"] if weighted else [])]
     with Links(folder, weighted=weighted) as links:
@@ -210,7 +271,8 @@ def first_links(edges: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The ends of the links of the first chunk: ids that are whole numbers as they are, others numbered from 0."""
     import pyarrow
 
-    table = ChunkedTable(edges, ("source", "target"), FIRST)
+    table = ChunkedTable(edges, (), FIRST)
+    table = table.called(edge_columns(table.names, table.where)).reading(("source", "target"))
     chunk = next(table.chunks(["source", "target"]))
     ends = [canonical(chunk.columns[name], table, name, chunk.first) for name in ("source", "target")]
     count = len(ends[0])

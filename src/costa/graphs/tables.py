@@ -354,12 +354,18 @@ def _read_parquet(path: Path) -> Table:
         raise InputError(f"{where} cannot be read as Parquet ({type(error).__name__}); write it again.") from error
     names = [name.strip() for name in table.column_names]
     check_names(names, where)
-    columns: dict[str, Column] = {}
-    for name, column in zip(names, table.columns, strict=True):
-        whole = pyarrow.types.is_integer(column.type) and not column.null_count
-        # Python objects keep integers distinct from floats; a NumPy column with missing values does not.
-        columns[name] = column.to_numpy() if whole or pyarrow.types.is_floating(column.type) else column.to_pylist()
+    columns = {name: from_arrow(column) for name, column in zip(names, table.columns, strict=True)}
     return Table(where, path.name, columns, table.num_rows)
+
+
+def from_arrow(column: Any) -> Column:
+    """An Arrow column as a column of a table."""
+    import pyarrow
+
+    whole = pyarrow.types.is_integer(column.type) and not column.null_count
+    # Python objects keep integers distinct from floats; a NumPy column with missing values does not
+    typed = whole or pyarrow.types.is_floating(column.type)
+    return column.to_numpy(zero_copy_only=False) if typed else column.to_pylist()
 
 
 def _read_json_lines(path: Path) -> Table:
