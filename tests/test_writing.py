@@ -5,7 +5,8 @@ import multiprocessing
 
 import pytest
 
-from costa.writing import locked, replacing
+from costa.errors import InputError
+from costa.writing import check_place, locked, replacing, write_csv
 
 
 def test_a_file_is_replaced_when_all_is_written(tmp_path):
@@ -31,6 +32,23 @@ def _count(folder, times):
     for _ in range(times):
         with locked(folder), replacing(folder / "count.json") as temporary:
             temporary.write_text(json.dumps(json.loads((folder / "count.json").read_text()) + 1))
+
+
+def test_a_table_that_fails_leaves_the_older_one(tmp_path):
+    path = tmp_path / "a.csv"
+    write_csv(path, ("id", "name"), [(1, "a,b"), (2, "é")])
+    assert path.read_text(encoding="utf-8") == 'id,name\n1,"a,b"\n2,é\n'
+    with pytest.raises(ZeroDivisionError):
+        write_csv(path, ("id",), ((1 / row,) for row in (1, 0)))
+    assert path.read_text(encoding="utf-8").startswith("id,name\n")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+    check_place(tmp_path / "new.csv")
+    for wrong in (tmp_path, tmp_path / "no" / "a.csv"):
+        with pytest.raises(InputError, match="cannot be written"):
+            check_place(wrong)
 
 
 def test_nobody_reads_what_another_is_about_to_replace(tmp_path):

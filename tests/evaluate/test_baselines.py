@@ -1,11 +1,15 @@
 """The baselines: what they are, and that their cache is only a cache."""
 
 import pytest
+import torch
+from scipy.sparse import csr_array
 
 from costa.evaluate import baselines
 from costa.graphs import load_graph
+from costa.graphs.storage import open_stored, store
 from costa.graphs.synthetic import planted_partition
 from costa.nn import SparseMatrix
+from costa.nn.sparse import from_scipy
 
 
 @pytest.fixture
@@ -72,3 +76,16 @@ def test_sparse_features_are_scored_like_dense_ones_and_cached_by_their_content(
     words.x = 2 * words.x
     baselines.baseline_scores(words, "random-10-10-80", 2, announce=told.append)
     assert len(told) == 2
+
+
+@pytest.mark.parametrize("form", ["in memory", "sparse", "on a disk"])
+def test_raw_features_of_some_nodes_are_those_rows_of_the_baselines_vectors(graph, form, tmp_path):
+    nodes = torch.tensor([3, 150, 7])
+    if form == "sparse":
+        graph = graph.clone()
+        graph.x = from_scipy(csr_array((graph.x * (graph.x > 1)).numpy()))
+    expected = baselines._fitted("raw", graph).embed(graph).to_dense()[nodes]
+    if form == "on a disk":
+        store(graph, tmp_path)
+        graph = open_stored(tmp_path, 2**26)
+    torch.testing.assert_close(baselines.raw_rows(graph, nodes).to_dense(), expected)

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from costa.errors import InputError
 from costa.graphs import as_graph
-from costa.graphs.labels import as_labels, classes_of, encode_labels
+from costa.graphs.labels import as_labels, classes_of, encode_labels, label_text
 
 PAIR = np.array([[0, 1, 2], [1, 2, 3]])
 WAYS = {
@@ -70,3 +71,9 @@ def test_measurements_are_no_classes() -> None:
         encode_labels([str(i % 40) for i in range(60)])
     assert len(encode_labels([str(i % 30) for i in range(60)])[1]) == 30
     assert encode_labels(["0.5", "1.5", ""])[1] == ["0.5", "1.5"]
+
+
+def test_a_label_is_written_as_the_user_wrote_it():
+    named = Data(label_names=["cat", "dog"])
+    assert [label_text(named, code) for code in (1, 0, -1)] == ["dog", "cat", ""]
+    assert [label_text(Data(), code) for code in (7, -1)] == ["7", ""]

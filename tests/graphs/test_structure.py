@@ -4,7 +4,8 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
-from costa.graphs.structure import POSITIONS, structural_features
+from costa.graphs.storage import open_stored, store
+from costa.graphs.structure import POSITIONS, degree_if_made, structural_features
 from costa.graphs.synthetic import planted_partition
 
 
@@ -82,3 +83,17 @@ def test_communities_are_told_apart() -> None:
     means = torch.stack([x[graph.y == label, 1:5].mean(0) for label in range(4)])
     nearest = torch.cdist(x[:, 1:5], means).argmin(1)
     assert (nearest == graph.y).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_features_that_were_made_are_recognised_and_give_the_degrees(weighted, tmp_path):
+    edge_index, weight = random_graph(80, 300, weighted)
+    degree, _ = twin(edge_index, weight, 80)
+    graph = Data(structural_features(edge_index, weight, 80), edge_index, edge_weight=weight, num_nodes=80)
+    store(graph, tmp_path)
+    for each in (graph, open_stored(tmp_path, 2**26)):
+        np.testing.assert_allclose(degree_if_made(each), degree, rtol=1e-5)
+        each.x = each.x + 1
+        assert degree_if_made(each) is None
+        each.x = each.x[:, 1:]
+        assert degree_if_made(each) is None

@@ -62,6 +62,23 @@ def test_what_is_missing_more_often_is_said(rng):
     assert of_table({"plan": plan.tolist()})[0] == missing
 
 
+def test_a_date_is_compared_by_its_day(rng):
+    days = rng.integers(0, 1000, N) + 2000 * (OF == 2)
+    joined = (np.datetime64("2010-01-01") + days).astype(str).tolist()
+    mean = [str(np.datetime64("2010-01-01") + round(each)) for each in (days[OF == 2].mean(), days.mean())]
+    joined[2] = ""
+    (found,) = of_table({"joined": joined})[2]
+    near = [str(np.datetime64(each) + shift) for each in mean for shift in (-4, 0, 4)]
+    first, last = found.removeprefix("joined ").removesuffix(")").split(" (all: ")
+    assert near[0] <= first <= near[2]
+    assert near[3] <= last <= near[5]
+
+
+def test_long_texts_and_dates_that_are_none_are_left_out(rng):
+    notes = [f"2024-01-01 came {row} and said {'much ' * 50}" for row in range(N)]
+    assert of_table({"note": notes, "when": [f"2024-13-{row}" for row in range(N)]}) == [[], [], []]
+
+
 def test_columns_are_ranked_by_their_standardised_difference_and_three_are_named(rng):
     columns = {f"c{size}": rng.normal(0, 1, N) + size * (OF == 0) for size in (1, 4, 2, 3)}
     assert [phrase.split()[0] for phrase in of_table(columns)[0]] == ["c4", "c3", "c2"]

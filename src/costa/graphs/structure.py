@@ -70,7 +70,13 @@ def structural_features(edge_index: Tensor, edge_weight: Tensor | None, n: int) 
 
 def degree_if_made(graph: Data) -> Tensor | None:
     """The nodes' degrees if the features of a graph were made from its edges; else None."""
-    if graph.num_features != COLUMNS or graph.x.layout != torch.strided or graph.edge_index is None:
+    if graph.num_features != COLUMNS or graph.x.layout != torch.strided:
         return None
-    degree = torch.bincount(graph.edge_index[0], graph.get("edge_weight"), graph.num_nodes).double()
+    weight, crow = graph.get("edge_weight"), graph.get("crow")
+    if crow is None:
+        degree = torch.bincount(graph.edge_index[0], weight, graph.num_nodes).double()
+    elif weight is None:
+        degree = crow.diff().double()
+    else:  # on a disk, where the edges of a node follow each other
+        degree = torch.cat([torch.zeros(1), weight]).double().cumsum(0)[crow.long()].diff()
     return degree if torch.allclose(graph.x[:, 0].double(), degree.log1p(), rtol=1e-5, atol=1e-5) else None

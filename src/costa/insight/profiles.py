@@ -5,16 +5,17 @@ The columns are those of the user's table, ``graph.table``, else the features wi
     a number:            (mean in g − mean) / standard deviation                     "age 52.1 (all: 37.4)"
     a value v of a text: (share of v in g − share of v) / √(share·(1 − share))       "plan = gold 71% (all: 12%)"
 
-so both count standard deviations. Of a text with at most :data:`VALUES` values, the value that is most
-over-represented is named. A feature that is 0 or 1, or one of a sparse matrix, is named where it is over-represented
-in being not 0. A difference counts from :data:`LEAST` standard deviations and :data:`SURE` standard errors on, a value
-only if :data:`NODES` nodes of the group have it. The label is a column too, among the labelled nodes. Of features that
-were made from the edges, which have no units, the degree is a column.
+so both count standard deviations. A date is a number of days. Of a text with at most :data:`VALUES` values, the value
+that is most over-represented is named. A feature that is 0 or 1, or one of a sparse matrix, is named where it is
+over-represented in being not 0. A difference counts from :data:`LEAST` standard deviations and :data:`SURE` standard
+errors on, a value only if :data:`NODES` nodes of the group have it. The label is a column too, among the labelled
+nodes. Of features that were made from the edges, which have no units, the degree is a column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from torch_geometric.data import Data
 from costa.graphs.labels import label_text
 from costa.graphs.storage import StoredGraph
 from costa.graphs.structure import degree_if_made
-from costa.graphs.tables import Table, is_missing
+from costa.graphs.tables import Table
 from costa.insight.similar import ids_of
 from costa.nn.sparse import SPARSE_BELOW, is_csr, to_scipy
 
@@ -74,33 +75,48 @@ def _table(table: Table, of: Integers, groups: int, ids: list[str]) -> Iterator[
         texts = table.text(name)
         if name in ("id", "label") or texts == ids:
             continue
-        values, code = np.unique(texts, return_inverse=True)
-        numbers = _as_numbers(table, name) if len(values) > 2 else None
-        if numbers is not None:
+        values = sorted(set(texts))
+        if len(values) > 2 and (numbers := _as_numbers(texts)) is not None:
             yield _numbers(name, numbers, of, groups)
+        elif len(values) > 2 and (days := _as_days(texts)) is not None:
+            yield _numbers(name, days, of, groups, lambda day: str(np.datetime64(round(day), "D")))
         elif 2 <= len(values) <= VALUES:
-            yield _texts(name, values.tolist(), code, of, groups)
+            place = {value: code for code, value in enumerate(values)}
+            yield _texts(name, values, np.array([place[text] for text in texts]), of, groups)
 
 
-def _as_numbers(table: Table, name: str) -> Floats | None:
-    """A column as numbers, NaN where a cell is missing; None if it is not of finite numbers."""
-    cells = [np.nan if is_missing(cell) or cell == "" else cell for cell in table.cells(name)]
+def _as_numbers(texts: list[str]) -> Floats | None:
+    """Cells as numbers, NaN where one is missing; None if they are not finite numbers."""
     try:
-        numbers: Floats = np.array([np.nan if str(cell).strip() == "" else float(cell) for cell in cells])
-    except (TypeError, ValueError):
+        numbers: Floats = np.array([float(text) if text else np.nan for text in texts])
+    except ValueError:
         return None
     return None if np.isinf(numbers).any() or np.isnan(numbers).all() else numbers
 
 
-def _numbers(name: str, values: Floats, of: Integers, groups: int) -> list[Phrases]:
+def _as_days(texts: list[str]) -> Floats | None:
+    """Cells that are dates, such as 2024-05-31, as days since 1970, NaN where one is missing; None if they are not."""
+    if not re.match(r"\d{4}-\d\d-\d\d", next(filter(None, texts))):
+        return None
+    try:
+        days = np.array([text[:10] or "NaT" for text in texts], dtype="datetime64[D]")
+    except ValueError:
+        return None
+    return np.where(np.isnat(days), np.nan, days.astype(np.float64))
+
+
+def _numbers(
+    name: str, values: Floats, of: Integers, groups: int, shown: Callable[[float], str] | None = None
+) -> list[Phrases]:
+    shown = shown or _plain
     known = np.isfinite(values)
     values, of = values[known], of[known]
     sizes = np.bincount(of, minlength=groups)
     means = np.bincount(of, values, groups) / np.maximum(sizes, 1)
     scores = _counting((means - values.mean()) / (values.std() or np.inf), sizes)
-    mean = _plain(float(values.mean()))
+    mean = shown(float(values.mean()))
     return [
-        [(abs(score), f"{name} {_plain(own)} (all: {mean})")] if score else []
+        [(abs(score), f"{name} {shown(own)} (all: {mean})")] if score else []
         for score, own in zip(scores.tolist(), means.tolist(), strict=True)
     ]
 
