@@ -3,8 +3,8 @@
 Both directions of an edge go together, its weight goes with it, and features that were made from the edges are made
 again from those that are left. All nodes stay, also one that loses its last edge; a self-loop is never held out.
 
-PyG's ``RandomLinkSplit`` draws from the global generators, draws pairs in one direction that may repeat, and knows no
-features made from edges.
+PyG's ``RandomLinkSplit`` draws from the global generators, takes a self-loop for a link, may draw a pair without an
+edge in both directions, and knows no features made from edges.
 """
 
 from __future__ import annotations
