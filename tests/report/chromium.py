@@ -35,11 +35,23 @@ def find(page, name):
     return page.locator("#card")
 
 
-def follow(page, address):
-    """Open the page at an address within it, without loading it again."""
-    page.evaluate("(address) => { location.hash = address; }", address)
-    page.wait_for_timeout(20)  # the event comes after the change
-    settle(page)
+FOLLOW = """async (addresses) => {
+  const titles = [];
+  for (const address of addresses) {
+    await new Promise((done) => {
+      addEventListener("hashchange", done, { once: true });
+      location.hash = address;
+    });
+    await new Promise(requestAnimationFrame);  // after that of the map, which was asked for first
+    titles.push(document.getElementById("card").hidden ? null : document.querySelector("#card h3").textContent);
+  }
+  return titles;
+}"""
+
+
+def follow(page, *addresses):
+    """Go to addresses within the page, one after the other; the heading of each card, None without a card."""
+    return page.evaluate(FOLLOW, addresses)
 
 
 def saved(page, button):

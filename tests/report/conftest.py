@@ -89,7 +89,7 @@ def tabled(small_run, table, tmp_path_factory):
     return page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     """Chromium; without it these tests are skipped."""
     if CHROMIUM is None:
