@@ -24,6 +24,7 @@ from torch_geometric.data import Data
 
 from costa import COSTA, linear_probe, load_graph
 from costa.errors import InputError
+from costa.graphs import as_graph
 from costa.graphs.synthetic import planted_partition
 from costa.methods.costa import CostaMV
 from costa.tuning import portfolio
@@ -436,3 +437,23 @@ def test_the_nearest_nodes_of_the_fitted_graph_and_of_another_are_named_by_their
     with pytest.raises(InputError, match="give the graph"):
         loaded.most_similar(7)
     assert loaded.most_similar(7, k=5, graph=graph) == fitted.most_similar(7, k=5)
+
+
+def test_columns_of_a_frame_are_found_by_name(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 40
+    edges = pandas.DataFrame({"source": range(n), "target": [(i + 1) % n for i in range(n)]})
+    people = pandas.DataFrame({"id": range(n), "age": rng.normal(size=n), "plan": rng.choice(["a", "b"], n)})
+    model = COSTA(epochs=2).fit((edges, people))
+    assert model.feature_names_in_.tolist() == ["age", "plan"]
+    z = model.transform((edges, people))
+    turned = people[["plan", "age", "id"]]
+    assert np.array_equal(model.transform((edges, turned)), z)
+    assert np.array_equal(model.transform(as_graph((edges, turned))), z)
+    model.save(tmp_path / "model")
+    assert np.array_equal(COSTA.load(tmp_path / "model").transform((edges, turned)), z)
+    with pytest.raises(InputError, match="lacks the column 'age'"):
+        model.transform((edges, people[["id", "plan"]]))
+    fewer = people.assign(plan="b")
+    assert model.transform((edges, fewer)).shape == z.shape

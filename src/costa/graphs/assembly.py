@@ -33,7 +33,7 @@ from costa.errors import InputError
 from costa.graphs.arrays import Features, Links, check_size
 from costa.graphs.columns import Columns, fit_columns
 from costa.graphs.features import as_tensor, count_of, ids_of, make_features, rows_of
-from costa.graphs.kinds import ROLES
+from costa.graphs.kinds import said_of
 from costa.graphs.labels import as_labels, encode_labels
 from costa.graphs.roles import check_said, edge_table, node_table, unread
 from costa.graphs.tables import Table, is_number, require_column
@@ -105,8 +105,7 @@ def assemble(
         features = features.take(rows)
         tables += [features] if nodes is not features else []
         data.table = features.without("id", "label")
-        said = {name: kind for name, kind in given.items() if name in data.table.columns or kind in ROLES}
-        data.columns = fitted or fit_columns(data.table, said)
+        data.columns = fitted or fit_columns(data.table, said_of(data.table.columns, given))
         data.feature_names = data.columns.names
     if isinstance(features, Features):
         data.x = as_tensor(features.x if rows is None else features.x[rows], features.where)

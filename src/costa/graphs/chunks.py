@@ -61,8 +61,9 @@ class ChunkedTable:
         """The same with columns called by what they stand for: a role for each name."""
         table = copy.copy(self)
         role_of = {name: role for role, name in roles.items() if name is not None}
-        table.names = [role_of.get(name, name) for name in self.names]
-        table._raw = {role_of.get(name, name): raw for name, raw in self._raw.items()}
+        kept = [name for name in self.names if name in role_of or name not in roles]
+        table.names = [role_of.get(name, name) for name in kept]
+        table._raw = {role_of.get(name, name): self._raw[name] for name in kept}
         return table
 
     def reading(self, text: Sequence[str]) -> Self:

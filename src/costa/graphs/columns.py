@@ -71,7 +71,7 @@ class Columns:
 
     Attributes:
         columns: The columns in the order of the table that they were fitted to, ignored ones too.
-        roles: What the user said that others are: ``id`` or ``label``.
+        roles: What the user said of others: that they are ``id`` or ``label``, or that those called so are not.
     """
 
     columns: tuple[Column, ...] = field(repr=False)
@@ -215,7 +215,7 @@ def fit_columns(table: Table, given: Mapping[str, str] | None = None) -> Columns
         [[31.0, 0.0, 0.0, 1.0], [35.5, 1.0, 1.0, 0.0], [40.0, 0.0, 1.0, 0.0]]
     """
     given = given or {}
-    roles = {name: role for name, role in given.items() if role in ROLES}
+    roles = {name: said for name, said in given.items() if said in ROLES or name in ROLES}
     unknown = [name for name in given if name not in table.columns and name not in roles]
     if unknown:
         named = ", ".join(f"{name!r}{did_you_mean(name, list(table.columns))}" for name in unknown)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,11 @@ def parse_columns(said: str) -> dict[str, str]:
             raise InputError(f"--columns has {name!r} twice; give it one kind.")
         kinds[name] = kind
     return kinds
+
+
+def said_of(names: Container[str], said: Mapping[str, str]) -> dict[str, str]:
+    """What a person says of a table with these names, and of ids and labels."""
+    return {name: kind for name, kind in said.items() if name in names or {name, kind} & {*ROLES}}
 
 
 def listed(texts: Sequence[str]) -> str:

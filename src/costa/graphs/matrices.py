@@ -21,7 +21,7 @@ from costa.graphs.assembly import logger
 from costa.graphs.chunks import ChunkedTable
 from costa.graphs.columns import Columns, fit_columns, warn_of_unseen
 from costa.graphs.entries import write_rows
-from costa.graphs.kinds import ROLES
+from costa.graphs.kinds import said_of
 from costa.graphs.numbering import Numbering
 from costa.graphs.stages import Done
 from costa.graphs.storage import Growing, open_array
@@ -194,9 +194,10 @@ class TableMatrix(Matrix):
         if isinstance(columns, Columns):
             self.fitted = columns
         else:
-            said = {name: kind for name, kind in (columns or {}).items() if name in table.names or kind in ROLES}
+                name: kind for name, kind in (columns or {}).items() if name in table.names or {name, kind} & {*ROLES}
+            }
             some = table.reading(table.names).first().without("id", "label")
-            self.fitted = fit_columns(some, said)
+            self.fitted = fit_columns(some, said_of(table.names, columns or {}))
         numbers = {column.name for column in self.fitted.columns if column.kind == "number"}
         self._table = table.reading([name for name in table.names if name not in numbers])
         self._names = [column.name for column in self.fitted.columns if column.names]

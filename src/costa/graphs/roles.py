@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from costa.errors import InputError
+from costa.graphs.kinds import ROLES
 from costa.graphs.tables import Column, Table
 from costa.wording import did_you_mean
 
@@ -99,7 +100,8 @@ def node_table(table: Table, known: Collection[str], known_from: str, given: Map
     """
     ids, labels = node_columns(_Values(table, known), known_from, given)
     renamed = {ids: "id", labels: "label"}
-    columns = {renamed.get(name, name): column for name, column in table.columns.items()}
+    kept = {name: column for name, column in table.columns.items() if name in renamed or name not in ROLES}
+    columns = {renamed.get(name, name): column for name, column in kept.items()}
     if table.index not in (None, ids, labels):
         unread(table.where, [str(table.index)], "it was the frame's index and does not hold the nodes' ids")
         del columns[str(table.index)]
@@ -135,7 +137,7 @@ def node_columns(table: Candidates, known_from: str, given: Mapping[str, str]) -
     free = [name for name in table.names if name not in given]
     ids, labels = (names[0] if names else column_named(role, table.where, free) for role, names in said.items())
     for role, name in (("id", ids), ("label", labels)):
-        if role in table.names and name != role:
+        if role in table.names and name != role and given.get(role) != "ignore":
             raise InputError(f"{table.where} has a column {role!r} that is not meant as such; rename it.")
     if ids is None:
         ids = _ids_by_value(table, known_from, [name for name in free if name != labels])

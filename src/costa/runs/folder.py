@@ -175,8 +175,8 @@ def check_same_nodes(folder: Path, graph: Data) -> None:
 
 
 def content_digest(graph: Data) -> str:
-    """A digest of what a model is trained on: the features, and the edges with their weights."""
-    return digest(graph, "", TRAINED_ON)
+    """A digest of what a model is trained on: the features and their names, and the edges with their weights."""
+    return digest(graph, json.dumps(graph.get("feature_names")), TRAINED_ON)
 
 
 def check_same_content(folder: Path, graph: Data) -> None:
