@@ -194,8 +194,6 @@ class TableMatrix(Matrix):
         if isinstance(columns, Columns):
             self.fitted = columns
         else:
-                name: kind for name, kind in (columns or {}).items() if name in table.names or {name, kind} & {*ROLES}
-            }
             some = table.reading(table.names).first().without("id", "label")
             self.fitted = fit_columns(some, said_of(table.names, columns or {}))
         numbers = {column.name for column in self.fitted.columns if column.kind == "number"}
