@@ -11,7 +11,7 @@ demo: $(VENV)/.ready
 	@echo "(The command is $(BIN)/costa; . $(BIN)/activate makes it plain costa.)"
 
 test: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -m "not gpu"
+	$(BIN)/python -m pytest -m "not gpu" -n auto --dist worksteal
 
 # Format, types and tests: what a change has to pass.
 check: lint test
