@@ -146,6 +146,11 @@ def everything(ranks):
     return precise | {"watched": watched(graph, ranks), "diverged": diverged(graph, ranks)}
 
 
+def threads(ranks):
+    """How many threads make what the first rank makes while the others wait, and how many there are afterwards."""
+    return ranks.told(torch.get_num_threads), torch.get_num_threads()
+
+
 def together(size: int, folder: Path) -> list:
     """What each of so many processes computes, and what it sends."""
     mp.spawn(_process, (size, folder), nprocs=size)
@@ -156,6 +161,6 @@ def _process(rank, size, folder):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=size)
     ranks = Ranks(rank, size)
-    torch.save(everything(ranks) | {"bytes": bytes_given(small_graph(), ranks)}, folder / f"{rank}.pt")
+    torch.save(everything(ranks) | {"bytes": bytes_given(small_graph(), ranks), "threads": threads(ranks)}, folder / f"{rank}.pt")
     dist.barrier()
     dist.destroy_process_group()

@@ -90,6 +90,11 @@ def test_a_step_sends_what_is_said(several):
             assert said == given
 
 
+def test_what_the_first_makes_alone_it_makes_with_the_threads_of_all(several):
+    for rank in several:
+        assert rank["threads"] == (len(several), 1)
+
+
 def test_a_process_keeps_its_rows_alone():
     graph = small_graph()
     whole, _ = processes.build("costa-mv", {}, graph, ALONE)

@@ -137,7 +137,8 @@ class Ranks:
         """What the first rank has made, on every rank."""
         if self.size == 1:
             return make()
-        made = [make() if self.first else None]
+        with self._with_all_threads() if self.first else contextlib.nullcontext():
+            made = [make() if self.first else None]
         dist.broadcast_object_list(made, 0)
         return cast("T", made[0])
 
@@ -161,9 +162,20 @@ class Ranks:
         turn = 0 if self.first else 1 if self.local is not None and self.local[0] == 0 else 2
         for _ in range(turn):
             self.wait()
-        yield
+        with self._with_all_threads() if turn < 2 else contextlib.nullcontext():
+            yield
         for _ in range(2 - turn):
             self.wait()
+
+    @contextlib.contextmanager
+    def _with_all_threads(self) -> Iterator[None]:
+        """While the other processes of this machine wait, their threads are this one's."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(threads * self.sharing)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
 
     def gather(self, parts: Iterator[Tensor], n: int, at_once: int) -> Iterator[Tensor]:
         """On the first rank all n rows, so many at once; on the others the parts that they hold and have sent."""
