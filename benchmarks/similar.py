@@ -45,8 +45,8 @@ def measure(nodes: int, columns: int, searches: int, place: Path) -> dict[str, A
         raise SystemExit("the nearest nodes are not those of float64")
     return {
         **{"nodes": nodes, "columns": columns, "k": K, "threads": torch.get_num_threads(), "searches": searches},
-        **{"first_seconds": round(seconds[0], 3), "median_seconds": round(statistics.median(seconds[1:]), 3)},
-        **{"slowest_seconds": round(max(seconds[1:]), 3), "check_seconds": round(time.perf_counter() - began, 3)},
+        **{"first_seconds": round(seconds[0], 6), "median_seconds": round(statistics.median(seconds[1:]), 6)},
+        **{"slowest_seconds": round(max(seconds[1:]), 6), "check_seconds": round(time.perf_counter() - began, 6)},
         **{"commit": commit(), "versions": versions()},
     }
 

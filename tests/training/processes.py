@@ -161,6 +161,9 @@ def _process(rank, size, folder):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=size)
     ranks = Ranks(rank, size)
-    torch.save(everything(ranks) | {"bytes": bytes_given(small_graph(), ranks), "threads": threads(ranks)}, folder / f"{rank}.pt")
+    torch.save(
+        everything(ranks) | {"bytes": bytes_given(small_graph(), ranks), "threads": threads(ranks)},
+        folder / f"{rank}.pt",
+    )
     dist.barrier()
     dist.destroy_process_group()
