@@ -76,6 +76,16 @@ def test_two_columns_with_all_ids_are_asked_about(write: Write, folder: Path, lo
     assert list(load(folder, columns={"second": "id"}).node_ids) == ["9", "7", "8"]
 
 
+def test_a_column_called_id_may_be_another_number(write: Write, folder: Path) -> None:
+    write(folder, edges__csv=EDGES, features__csv="id,customer,age\n1,9,29\n2,8,40\n3,7,31\n")
+    with pytest.raises(
+        InputError, match=r"the column 'id' of .* does not have all the ids of .* column 'customer' does"
+    ):
+        load_graph(folder)
+    graph = load_graph(folder, columns={"customer": "id", "id": "ignore"})
+    assert (graph.node_ids, graph.feature_names) == (["9", "8", "7"], ["age"])
+
+
 def test_ids_of_a_table_of_nodes_have_any_name(write: Write, folder: Path, load: Load) -> None:
     write(folder, edges__csv=EDGES, features__csv=rows("nr,age", "987"), nodes__csv="Customer,Label\n8,b\n7,a\n9,\n")
     graph = load(folder)

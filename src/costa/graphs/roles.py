@@ -98,7 +98,16 @@ def node_table(table: Table, known: Collection[str], known_from: str, given: Map
         known_from: Where they are from, in error messages.
         given: What the user says that columns are: ``id``, ``label``, or something that is of no concern here.
     """
-    ids, labels = node_columns(_Values(table, known), known_from, given)
+    values = _Values(table, known)
+    ids, labels = node_columns(values, known_from, given)
+    if ids is not None and ids not in given and known and values.share(ids) < 1:
+        others = [name for name in values.names if name not in (ids, labels, *given)]
+        better = next((name for name in others if values.share(name) == 1), None)
+        if better is not None:
+            raise InputError(
+                f"the column {ids!r} of {table.where} does not have all the ids of {known_from}, and its column"
+                f" {better!r} does; say which is meant (--columns {better}=id,{ids}=ignore), or add the ids."
+            )
     renamed = {ids: "id", labels: "label"}
     kept = {name: column for name, column in table.columns.items() if name in renamed or name not in ROLES}
     columns = {renamed.get(name, name): column for name, column in kept.items()}
