@@ -1,5 +1,6 @@
 """NumPy files: a matrix of features, and bundles."""
 
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 from costa.errors import InputError
+from costa.graphs import as_graph
 from costa.graphs.arrays import as_features
 from costa.graphs.files import read_files, read_folder
 
@@ -87,3 +89,31 @@ def test_an_overflow_in_a_sparse_matrix_is_named_by_its_place() -> None:
     given = scipy.sparse.csr_array(([1.0, 1e300], ([0, 1], [30, 7])), shape=(2, 40))
     with pytest.raises(InputError, match="in row 1, column 7"):
         as_features(given, "it", "it")
+
+
+@pytest.mark.parametrize("wrong", [7, -1])
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_an_index_out_of_range_reaches_no_product(write: Write, folder: Path, kind: str, wrong: int) -> None:
+    write(folder, edges__csv="source,target\n0,2\n")
+    scipy.sparse.save_npz(folder / "features.npz", scipy.sparse.eye_array(3, format=kind))
+    with np.load(folder / "features.npz") as file:
+        saved = dict(file)
+    name = "col" if kind == "coo" else "indices"
+    saved[name] = np.where(np.arange(3) == 1, wrong, saved[name])
+    np.savez(folder / "features.npz", **saved)
+    with pytest.raises(InputError, match=r"features.npz' cannot be read as a NumPy file \(ValueError\); save it again"):
+        read_folder(folder)
+
+
+def test_an_archive_that_needs_more_memory_than_there_is_is_not_unpacked(write: Write, folder: Path) -> None:
+    write(folder, edges__csv="source,target\n0,1\n")
+    huge = np.lib.format.header_data_from_array_1_0(np.zeros(1)) | {"shape": (10**7, 10**7)}
+    with zipfile.ZipFile(folder / "features.npz", "w") as archive, archive.open("x.npy", "w") as file:
+        np.lib.format.write_array_header_1_0(file, huge)
+    with pytest.raises(InputError, match=r"features.npz' unpacks to 727.6 TiB of memory, and .* are available"):
+        read_folder(folder)
+
+
+def test_a_number_by_mistake_does_not_make_a_trillion_nodes() -> None:
+    with pytest.raises(InputError, match=r"the edge array names node 1000000000000, and as many nodes need at least"):
+        as_graph([[0], [10**12]])

@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from costa.errors import InputError
 from costa.graphs.labels import as_labels
 from costa.graphs.tables import check_file, not_finite
+from costa.memory import available, size
 from costa.nn.sparse import SPARSE_BELOW
 
 _PARTS = ("data", "indices", "indptr", "shape")
@@ -194,11 +196,38 @@ def read_bundle(path: Path) -> Bundle:
 
 def _load(path: Path) -> NDArray[Any] | Mapping[str, Any]:
     check_file(path)
+    _check_members(path, repr(str(path)))
     try:
         loaded: NDArray[Any] | Mapping[str, Any] = np.load(path, allow_pickle=False)
     except (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile) as error:
         raise unreadable(repr(str(path)), error) from error
     return loaded
+
+
+def _check_members(path: Path, where: str) -> None:
+    """Refuse an archive whose arrays need more memory than there is, by their headers."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            needed = sum(_bytes_of(archive, name) for name in archive.namelist() if name.endswith(".npy"))
+    except (OSError, EOFError, LookupError, ValueError, zipfile.BadZipFile):
+        return  # no archive, or a torn one, of which reading it says more
+    check_room(needed, f"{where} unpacks to", "save fewer columns, a sparse matrix, or tables that are read in chunks")
+
+
+def _bytes_of(archive: zipfile.ZipFile, name: str) -> int:
+    """The size of an array in an archive, by its header."""
+    with archive.open(name) as file:
+        version = npy.read_magic(file)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, kind = read(file)
+    return math.prod(shape) * kind.itemsize
+
+
+def check_room(needed: int, what: str, remedy: str) -> None:
+    """Refuse what needs more memory than this machine can give now."""
+    there = available()
+    if needed > there:
+        raise InputError(f"{what} {size(needed)} of memory, and {size(there)} are available; {remedy}.")
 
 
 def _member(loaded: Mapping[str, Any], key: str, where: str) -> NDArray[Any]:
@@ -226,8 +255,12 @@ def unreadable(what: str, error: Exception) -> InputError:
 def _scipy(path: Path, where: str) -> Any:
     from scipy.sparse import load_npz
 
+    _check_members(path, where)
     try:
-        return load_npz(path)
+        matrix = load_npz(path)
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)  # an index out of range would be read from other memory
+        return matrix
     except (OSError, EOFError, LookupError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
         raise unreadable(where, error) from error
 

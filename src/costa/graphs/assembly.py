@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from costa.errors import InputError
-from costa.graphs.arrays import Features, Links, check_size
+from costa.graphs.arrays import Features, Links, check_room, check_size
 from costa.graphs.columns import Columns, fit_columns
 from costa.graphs.features import as_tensor, count_of, ids_of, make_features, rows_of
 from costa.graphs.kinds import said_of
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 logger = logging.getLogger(__name__)
+
+NODE = 200
+"""Bytes for each node, of its id as text and of features that are made from the edges."""
 
 
 def assemble(
@@ -136,6 +139,8 @@ def _number(
     if isinstance(edges, Table):
         return list(named), "an id"
     n = edges.num_nodes if edges.num_nodes is not None else int(edges.index.max(initial=-1)) + 1
+    what = f"{edges.where} names node {n - 1}, and as many nodes need at least"
+    check_room(n * NODE, what, "number the nodes from 0 without gaps, or give the edges as a table of ids")
     return [str(row) for row in range(n)], "a row number"
 
 

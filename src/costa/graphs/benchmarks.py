@@ -275,7 +275,11 @@ def _read_npz(path: Path) -> Data:
     with np.load(path, allow_pickle=False) as file:
         parts = dict(file)
     indptr, shape = parts["attr_indptr"], tuple(parts["attr_shape"].tolist())
-    x = from_scipy(csr_array((parts["attr_data"], parts["attr_indices"], indptr), shape, dtype=np.float32))
+    features = csr_array((parts["attr_data"], parts["attr_indices"], indptr), shape, dtype=np.float32)
+    adjacency = (parts[f"adj_{part}"] for part in ("data", "indices", "indptr"))
+    for matrix in (features, csr_array(tuple(adjacency), tuple(parts["adj_shape"].tolist()))):
+        matrix.check_format(full_check=True)  # an index out of range would be read from other memory
+    x = from_scipy(features)
     x.values()[x.values() > 0] = 1
     # The reader would write the features out, so it gets a column of zeros instead.
     empty = {f"attr_{part}": parts[f"attr_{part}"][:0] for part in ("data", "indices")}
