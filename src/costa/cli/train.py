@@ -45,6 +45,7 @@ def train(
     from costa.cli.choose import choose_job, refuse_with_choose
     from costa.cli.runs import execute, print_settings
     from costa.graphs import load_graph, name_files
+    from costa.graphs.again import read_again
     from costa.graphs.held_edges import HeldOut
     from costa.graphs.held_edges import hold_out_edges as hold_out
     from costa.graphs.storage import StoredGraph
@@ -69,7 +70,7 @@ def train(
     told = choose or estimate.before_reading(
         *(spec, method, layers, memory, ranks, out, seeds or 1), resumed=resume, probe=not no_probe
     )
-    with ranks.first_before_others():
+    with ranks.first_before_others(), read_again(not ranks.first):
         data = load_graph(spec, columns=said_of(columns), data_dir=data_dir, memory=memory, report=say_stage)
     say_columns(data)
     numbers, several = range(seeds) if seeds else [seed or 0], seeds is not None
