@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from costa.cli.console import kept_on_interrupt, note, percent, print_table, progress_bar, say
+from costa.cli.console import kept_on_interrupt, note, percent, progress_bar, say, tell, tell_table
 from costa.graphs.describe import describe, is_labelled
 from costa.wording import counted
 
@@ -19,25 +19,35 @@ if TYPE_CHECKING:
     from costa.runs import Job, Metrics
 
 
-def print_settings(job: Job) -> None:
-    """Print the graph, every setting and where it came from, and what was chosen from the graph."""
+def print_settings(job: Job, *, verbose: bool = False) -> None:
+    """Print the graph, what was chosen from it and why, and the settings that are not the defaults, with their origin.
+
+    Args:
+        job: What is trained.
+        verbose: Whether to print every setting.
+    """
     from costa.methods import get_method
     from costa.settings import explain, flatten
 
     method, resolved = get_method(job.method), job.resolved
-    unused = method.unused(resolved.values)
     together = f", {job.ranks.size} processes" if job.ranks.size > 1 else ""
-    say(f"{method.title} on {describe(job.graph)}, on {job.device}{together}")
-    rows = []
-    for key, value in flatten(resolved.values).items():
-        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        rows.append([key, shown, resolved.origins[key] + (" (unused)" if key in unused else "")])
-    print_table(("setting", "value", "from"), rows)
+    tell(f"{method.title} on {describe(job.graph)}, on {job.device}{together}")
     if resolved.note:
-        say(f"Note: {resolved.note}.")
-    say()
+        tell(f"Note: {resolved.note}.")
     for line in explain.from_graph(resolved, job.graph):
-        say(f"Chosen: {line}.")
+        tell(f"Chosen: {line}.")
+    values, unused = flatten(resolved.values), method.unused(resolved.values)
+    shown = list(values) if verbose else explain.not_default(method, resolved)
+    rows = []
+    for key in shown:
+        value = ", ".join(map(str, values[key])) if isinstance(values[key], tuple) else str(values[key])
+        rows.append([key, value, resolved.origins[key] + (" (unused)" if key in unused else "")])
+    if rows:
+        tell_table(("setting", "value", "from"), rows)
+    if not verbose:
+        others = "The other settings have" if rows or "graph" in resolved.origins.values() else "All settings have"
+        tell(f"{others} their defaults; --verbose lists them.")
+    tell()
 
 
 def execute(
@@ -77,7 +87,7 @@ def execute(
     if left or statuses != {"ok"}:
         raise typer.Exit(130 if left or "interrupted" in statuses else 1)
     again = [] if data_dir is None else ["--data-dir", str(data_dir)]
-    say(f"Next: {shlex.join(['costa', 'report', str(folders[seeds[0]]), *again])}")
+    tell(f"Next: {shlex.join(['costa', 'report', str(folders[seeds[0]]), *again])}")
 
 
 def _why_unscored(job: Job) -> str | None:
