@@ -122,6 +122,6 @@ def test_what_is_not_a_default_is_what_somebody_set_and_what_a_base_changes():
     gcn = resolve(METHOD, graph, given=GCN)
     shown = not_default(METHOD, gcn)
     assert "encoder.kind" in shown
-    assert "encoder.norm" in shown  # a GCN's base has another value than the default
+    assert "encoder.steps" in shown  # a GCN's base has another value than the default
     assert "loss.tau" not in shown  # and the same
     assert not set(shown) & set(METHOD.unused(gcn.values))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from costa.cli.console import kept_on_interrupt, note, percent, progress_bar, say, tell, tell_table
+from costa.graphs import graph_words
 from costa.graphs.describe import describe, is_labelled
 from costa.wording import counted
 
@@ -73,11 +74,13 @@ def execute(
     label = f"seed {seeds[0]}" if single else f"{len(folders)} seeds"
     epochs = None if several.in_processes(job, folders) or job.train is None else job.train.epochs
     unscored = _why_unscored(job)
+    again = [] if data_dir is None else ["--data-dir", str(data_dir)]
+    choose = None if job.chosen else shlex.join(["costa", "train", *graph_words(job.spec), "--choose", *again])
     collected = []
     with progress_bar(label, epochs) as report, kept_on_interrupt(single or out or Path("runs")):
         for metrics in several.execute(job, folders, data_dir, report=report):
             collected.append(metrics)
-            print_run(metrics, folders[metrics.seed], unscored)
+            print_run(metrics, folders[metrics.seed], unscored, choose)
             after(folders[metrics.seed])
     _print_summary([metrics for metrics in collected if metrics.probes])
     statuses = {metrics.status for metrics in collected}
@@ -86,7 +89,6 @@ def execute(
         say(f"Stopped before the last {left} of {len(folders)} seeds; run the same command with --resume to continue.")
     if left or statuses != {"ok"}:
         raise typer.Exit(130 if left or "interrupted" in statuses else 1)
-    again = [] if data_dir is None else ["--data-dir", str(data_dir)]
     tell(f"Next: {shlex.join(['costa', 'report', str(folders[seeds[0]]), *again])}")
 
 
@@ -112,12 +114,20 @@ def _print_summary(scored: Sequence[Metrics]) -> None:
         say(line)
 
 
-def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
-    """Print how one run ended, its scores and its folder; ``unscored`` says why it was not evaluated."""
+def print_run(metrics: Metrics, folder: Path, unscored: str | None, choose: str | None = None) -> None:
+    """Print how one run ended, its scores and its folder.
+
+    Args:
+        metrics: What was measured.
+        folder: The RUN folder.
+        unscored: Why the vectors were not evaluated.
+        choose: The command that lets the labels choose; None if they did.
+    """
     from costa.evaluate.health import COLLAPSED, remedy
     from costa.methods import get_method
     from costa.runs import DEFAULT_PROTOCOLS
     from costa.settings import flatten
+    from costa.training import FLAT
 
     known = flatten(get_method(metrics.method).Settings())
     after = counted(metrics.epochs, "epoch")
@@ -142,6 +152,8 @@ def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
     if health := metrics.health:
         say(f"  vectors          effective rank {health.effective_rank:.1f}   mean cosine {health.mean_cosine:.3f}")
     note(None if metrics.watch is None else str(metrics.watch))
+    if metrics.loss_fell is False and metrics.status != "diverged":
+        note(FLAT)
     if metrics.clustering:
         say(f"  k-means          NMI {metrics.clustering.nmi:.3f}   ARI {metrics.clustering.ari:.3f}")
     if metrics.status == "ok" and not metrics.probes and unscored:
@@ -156,5 +168,5 @@ def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
     if below := metrics.not_above():
         name, baseline, ours = below
         numbers = f"{100 * ours:.1f} against {100 * baseline:.1f}"
-        note(f"not above {name} ({numbers}); `costa train GRAPH --choose` lets the labels choose among methods")
+        note(f"not above {name} ({numbers})" + (f": try `{choose}`" if choose else ""))
     say(f"  {folder}{os.sep}")
