@@ -104,6 +104,7 @@ METRICS = {
     "device": str,
     "commit": (str, type(None)),
     "versions": dict,
+    "loss_fell": (bool, type(None)),  # None after few epochs
     "health": {"effective_rank": float, "mean_cosine": float},
     "watch": type(None),  # or weight_decay, since_epoch and stopped
     "probes": [

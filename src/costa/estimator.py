@@ -224,6 +224,8 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             logger.warning("%s; %s.", health.COLLAPSED, health.remedy(status, resolved.origins))
         if outcome.watched is not None:
             logger.warning("%s.", outcome.watched)
+        if training.loss_fell(outcome.losses) is False:
+            logger.warning("%s.", training.FLAT)
         built.forget()
         about = saving.describe(built, resolved, graph, self.seed)
         self._become(built, about | {"choices": choices}, graph.get("columns"))

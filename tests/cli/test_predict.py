@@ -1,6 +1,7 @@
 """``costa predict``."""
 
 import csv
+import random
 
 import numpy as np
 import pytest
@@ -40,6 +41,17 @@ def test_a_run_on_a_disk_graph_has_the_same_predictions(own_graph, costa, tmp_pa
     for run in ("stored", "run"):
         assert costa("predict", tmp_path / run, "--out", tmp_path / f"{run}.csv").code == 0
     assert (tmp_path / "stored.csv").read_text() == (tmp_path / "run.csv").read_text()
+
+
+def test_vectors_that_are_not_above_the_most_common_class_are_told_so(own_graph, costa, tmp_path):
+    nodes, rng = own_graph / "nodes.csv", random.Random(0)
+    header, *rows = nodes.read_text().splitlines()
+    drawn = [f"{row.split(',')[0]},{rng.choice(['blue', 'blue', 'red'])}" for row in rows[3:]]
+    nodes.write_text("\n".join([header, *rows[:3], *drawn]))
+    train(costa, own_graph, tmp_path / "run")
+    out = costa("predict", tmp_path / "run").out
+    assert "Note: the vectors are not above the most common class (" in out
+    assert f": try `costa train {own_graph} --choose`.\n" in out
 
 
 def test_rare_classes_are_told(own_graph, costa, tmp_path):

@@ -55,8 +55,11 @@ def test_a_run_that_is_not_above_a_baseline_is_told_so(capsys, ours, method, sai
     probes = [ProbeResult("random-10-10-80", 0.1, score, score)]
     baselines = {"raw": low, "diffused": high, "untrained": low}
     metrics = Metrics(method, "d", 0, "ok", 1, 1.0, probes=probes, baselines=baselines)
-    print_run(metrics, Path("run"), None)
-    assert ("not above diffused features (60.0 against 70.0)" in capsys.readouterr().out) == said
+    print_run(metrics, Path("run"), None, "costa train d --choose")
+    verdict = "Note: not above diffused features (60.0 against 70.0): try `costa train d --choose`.\n"
+    assert (verdict in capsys.readouterr().out) == said
+    print_run(metrics, Path("run"), None)  # the labels chose this run
+    assert ("Note: not above diffused features (60.0 against 70.0).\n" in capsys.readouterr().out) == said
 
 
 @pytest.mark.parametrize(
@@ -70,6 +73,7 @@ def test_a_run_that_is_not_above_a_baseline_is_told_so(capsys, ours, method, sai
             Metrics("raw", "d", 0, "collapsed"),
             "collapsed: all vectors point the same way, lie along one line, or are zero",
         ),
+        (Metrics("gca", "d", 0, "ok", 9, loss_fell=False), "Note: the loss did not fall by more than it varies"),
         (
             Metrics("gca", "d", 0, "ok", 5, watch=Watched(0.002, 3, stopped=False)),
             "Note: the vectors were about to collapse, so training went back and goes on from epoch 3",

@@ -30,15 +30,20 @@ def test_train_writes_a_run_and_says_what_it_did(costa, tmp_path):
     assert np.load(tmp_path / "run" / "embeddings.npy").shape == (1797, model.vector_width)
 
 
+def rows_of(text):
+    """The words of each line after its first one."""
+    return {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
+
+
 def test_settings_are_shown_with_where_they_came_from(costa, tmp_path):
     config = tmp_path / "mine.toml"
     config.write_text("[loss]\ntau = 0.7\n")
     result = costa(
         "train", "digits", "--out", tmp_path / "run", "--epochs", 1, "--no-probe",
-        "--config", config, "--set", "sketch.kind=countsketch", "--set", "sketch.ratio=0.1",
+        "--config", config, "--set", "sketch.kind=countsketch", "--set", "sketch.ratio=0.1", "--verbose",
     )  # fmt: skip
     assert result.code == 0, result.err
-    rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines() if line.strip()}
+    rows = rows_of(result.out)
     assert rows["sketch.kind"] == ["countsketch", "--set"]
     assert rows["sketch.ratio"] == ["0.1", "--set"]
     assert rows["loss.tau"][0] == "0.7"
@@ -48,6 +53,30 @@ def test_settings_are_shown_with_where_they_came_from(costa, tmp_path):
     saved = json.loads((tmp_path / "run" / "config.json").read_text())
     assert saved["settings"]["sketch.kind"] == "countsketch"
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["probes"] == []
+
+
+def test_a_first_run_shows_what_is_not_a_default(costa, tmp_path):
+    arguments = ("train", "digits", "--epochs", 1, "--no-probe", "--set", "sketch.ratio=0.1", "--set", "loss.tau=0.5")
+    result = costa(*arguments, "--out", tmp_path / "run")
+    assert result.code == 0, result.err
+    rows = rows_of(result.out)
+    assert (rows["sketch.ratio"], rows["train.epochs"]) == (["0.1", "--set"], ["1", "--epochs"])
+    assert rows["loss.tau"] == ["0.5", "--set"]  # somebody asked for the default
+    assert "sketch.kind" not in rows
+    assert "Chosen: features.scaling = none: every feature lies within 0 and 1.\n" in result.out
+    assert "The other settings have their defaults; --verbose lists them.\n" in result.out
+
+
+def test_quiet_prints_the_result_alone(costa, tmp_path):
+    run = tmp_path / "run"
+    result = costa("train", "digits", "--epochs", 1, "--no-probe", "--quiet", "--out", run)
+    assert result.code == 0, result.err
+    first, *between, last = result.out.splitlines()
+    assert first.startswith("costa-mv on digits, seed 0: 1 epoch in")
+    assert last == f"  {run}/"
+    assert {line.split()[0] for line in between} == {"vectors", "not"}
+    refused = costa("train", "digits", "--quiet", "--verbose")
+    assert refused.err == "costa: --verbose and --quiet were both given; choose one.\n"
 
 
 def test_several_seeds_make_several_runs_and_a_line_each(costa, tmp_path):

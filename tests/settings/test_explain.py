@@ -7,7 +7,7 @@ from costa.graphs.synthetic import planted_partition
 from costa.methods import get_method, reach
 from costa.methods.costa import ROW_VISITS
 from costa.nn import SparseMatrix
-from costa.settings.explain import REACHES, explain, from_graph
+from costa.settings.explain import REACHES, explain, from_graph, not_default
 from costa.settings.presets import resolve
 
 METHOD = get_method("costa-sv")
@@ -113,3 +113,15 @@ def test_a_reduced_x_is_explained_by_its_size(monkeypatch):
     monkeypatch.setattr("costa.methods.baselines.FULL", 0)
     line = "features.rank = 512: all 40 columns of 40 nodes, filled in, would take too much memory"
     assert line in explain(resolve(get_method("diffused"), graph), graph)
+
+
+def test_what_is_not_a_default_is_what_somebody_set_and_what_a_base_changes():
+    graph = planted_partition(40, 2, 1, degree=4, seed=0)
+    hops = not_default(METHOD, resolve(METHOD, graph, given={"loss.tau": METHOD.Settings().loss.tau}, epochs=3))
+    assert hops == ["loss.tau", "train.epochs"]
+    gcn = resolve(METHOD, graph, given=GCN)
+    shown = not_default(METHOD, gcn)
+    assert "encoder.kind" in shown
+    assert "encoder.steps" in shown  # a GCN's base has another value than the default
+    assert "loss.tau" not in shown  # and the same
+    assert not set(shown) & set(METHOD.unused(gcn.values))

@@ -115,8 +115,9 @@ def test_it_ends_where_they_were_fine_if_less_weight_decay_does_not_help(
     train = settings.Train(epochs=20, weight_decay=weight_decay)
     outcome = training.train(method, words, train, folder=tmp_path)
     assert outcome == training.Outcome(
-        "ok", 4, outcome.seconds, Watched(pytest.approx(lowered), 4 if lowered else 0, stopped=True)
+        "ok", 4, outcome.seconds, Watched(pytest.approx(lowered), 4 if lowered else 0, stopped=True), outcome.losses
     )
+    assert outcome.losses == pytest.approx(read_log(tmp_path).losses, rel=1e-5)
     assert "training stopped at the last epoch where they were not" in str(outcome.watched)
     assert len(seen) == 4 + looks
     assert read_log(tmp_path).epochs == [1, 2, 3, 4]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from costa.cli import options
-from costa.cli.console import given_of, percent, print_table, said_of, say, say_columns
+from costa.cli.console import given_of, percent, print_table, said_of, say, say_columns, tell
 from costa.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def choose_job(
             method = portfolio.PORTFOLIO[0].method
             runs.claim(folder, method, job.graph, number, resume=job.resume, fresh_is_fine=several)
         portfolio.checked(job.graph)
-        say(f"Choosing for {describe(job.graph)}, on {job.device}")
+        tell(f"Choosing for {describe(job.graph)}, on {job.device}")
         choice = portfolio.choose(job.graph, seed=seeds[0], device=job.device, epochs=epochs, report=print_progress)
         print_choice(choice)
         say()
@@ -113,7 +113,7 @@ def choose_job(
 
 def print_progress(row: Compared) -> None:
     """Print a line for a candidate that has ended."""
-    say(f"  {row.candidate.title}: {'' if row.status == 'ok' else f'{row.status}, '}{row.seconds:.1f} s")
+    tell(f"  {row.candidate.title}: {'' if row.status == 'ok' else f'{row.status}, '}{row.seconds:.1f} s")
 
 
 def print_choice(choice: Choice, *, mark: bool = True) -> None:

@@ -33,10 +33,31 @@ REWRITTEN_EVERY, SAID_EVERY = 0.2, 30.0
 """Seconds between two lines about a stage: on a terminal, which shows the last of them, and elsewhere."""
 
 
+_quiet = False
+"""Whether only results are printed."""
+
+
+@contextmanager
+def results_only(quiet: bool = True) -> Iterator[None]:
+    """Print results and nothing of the way to them; with ``quiet=False`` it changes nothing."""
+    global _quiet
+    before, _quiet = _quiet, quiet
+    try:
+        yield
+    finally:
+        _quiet = before
+
+
 def say(text: str = "") -> None:
-    """Print a line for a person: wrapped at words on a terminal, whole in a file or a pipe."""
+    """Print a line of a result: wrapped at words on a terminal, whole in a file or a pipe."""
     _stage.clear()
     console.print(text, soft_wrap=not console.is_terminal)
+
+
+def tell(text: str = "") -> None:
+    """Print a line about the way to a result, which ``--quiet`` leaves out."""
+    if not _quiet:
+        say(text)
 
 
 class ShareLine:
@@ -89,6 +110,8 @@ _stage = ShareLine()
 
 def say_stage(stage: str, share: float = 0.0, /) -> None:
     """A stage of work on a large graph begins, or so much of it is done: a :class:`costa.graphs.stages.Report`."""
+    if _quiet:
+        return
     if share:
         _stage.show(share)
     else:
@@ -159,7 +182,7 @@ def say_columns(graph: Data) -> None:
     """Say what the columns of the features' table were taken for."""
     columns = graph.get("columns")
     if columns is not None:
-        say("\n".join(["Columns:", *(f"  {line}" for line in columns.lines())]))
+        tell("\n".join(["Columns:", *(f"  {line}" for line in columns.lines())]))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
@@ -171,6 +194,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right:
     for row in rows:
         table.add_row(*row)
     console.print(table)
+
+
+def tell_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table about the way to a result, which ``--quiet`` leaves out."""
+    if not _quiet:
+        print_table(columns, rows)
 
 
 def percent(score: tuple[float, float]) -> str:
@@ -204,7 +233,7 @@ def kept_on_interrupt(folder: Path) -> Iterator[None]:
 @contextmanager
 def progress_bar(label: str, epochs: int | None) -> Iterator[Report | None]:
     """A bar with the loss, epochs per second and the time left; in a file or a pipe, a line twice a minute."""
-    if epochs is None:
+    if epochs is None or _quiet:
         yield None
         return
     if not console.is_terminal:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import typer
 
 from costa.cli import options
-from costa.cli.console import print_table, said_of, say, say_stage
+from costa.cli.console import print_table, said_of, say, say_stage, tell
 from costa.errors import InputError
 from costa.memory import parse_size, size
 from costa.wording import duration
@@ -138,7 +138,7 @@ def before_reading(
             return False
         check(found, room)
         if found.seconds:
-            say(sentence_of(found, resumed=resumed, evaluated=probe and labels))
+            tell(sentence_of(found, resumed=resumed, evaluated=probe and labels))
         return bool(found.seconds)
 
     return _told(ranks, told)
@@ -174,7 +174,7 @@ def of_job(job: Job, memory: str | None, out: Path | None, seeds: int) -> None:
             job.method, job.resolved, sizes_of(job.graph), graph=job.graph, memory=limit, ranks=job.ranks, seeds=seeds
         )
         check(found, room)
-        say(sentence_of(found, resumed=job.resume, evaluated=job.probe and is_labelled(job.graph)))
+        tell(sentence_of(found, resumed=job.resume, evaluated=job.probe and is_labelled(job.graph)))
 
     _told(job.ranks, told)
 

@@ -66,7 +66,7 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="One setting, such as sketch.ratio=0.25; repeat it for several. A run prints all its settings first.",
+        help="One setting, such as sketch.ratio=0.25; repeat it for several. With -v a run prints all its settings.",
     ),
 ]
 Choose = Annotated[
@@ -89,6 +89,10 @@ Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was 
 Deterministic = Annotated[
     bool, typer.Option("--deterministic", help="Use deterministic CUDA kernels: slower, but bit-identical results.")
 ]
+Verbose = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Print all settings, also those that have their defaults.")
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print the result alone.")]
 TensorBoard = Annotated[
     Path | None, typer.Option(help="Also write the loss, the vectors and their health here, for TensorBoard.")
 ]

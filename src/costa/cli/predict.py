@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from costa.cli import options
 from costa.cli.console import note, print_table, say
+from costa.graphs import graph_words
 from costa.wording import counted
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ def predict(
     predictions.write_predictions(out, z, data, classifier)
     print_summary(data, len(classifier.codes), expected)
     note(_few(predictions.rarely_labelled(data)))
+    note(_not_above(expected, runs.read_config(run)))
     say(str(out))
 
 
@@ -63,6 +67,19 @@ def print_summary(data: Data, classes: int, expected: Expectation) -> None:
     )
     if expected.sure_right is not None:
         say(f"{expected.sure:.0%} have a probability of at least {SURE}; {expected.sure_right:.0%} of these are right.")
+
+
+def _not_above(expected: Expectation, config: Mapping[str, Any]) -> str | None:
+    """A sentence about a run that is not above what needs no vectors, with the command to try, if it is not."""
+    baselines = {"raw features": expected.raw.mean, "the most common class": expected.most_common}
+    name = max(baselines, key=lambda name: baselines[name])
+    ours = expected.accuracy.mean
+    if ours > baselines[name]:
+        return None
+    sentence = f"the vectors are not above {name} ({100 * ours:.1f} against {100 * baselines[name]:.1f})"
+    if "chosen" in config:
+        return sentence
+    return f"{sentence}: try `{shlex.join(['costa', 'train', *graph_words(config['graph']), '--choose'])}`"
 
 
 def _few(rare: list[str]) -> str | None:

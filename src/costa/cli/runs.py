@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from costa.cli.console import kept_on_interrupt, note, percent, print_table, progress_bar, say
+from costa.cli.console import kept_on_interrupt, note, percent, progress_bar, say, tell, tell_table
+from costa.graphs import graph_words
 from costa.graphs.describe import describe, is_labelled
 from costa.wording import counted
 
@@ -19,25 +20,35 @@ if TYPE_CHECKING:
     from costa.runs import Job, Metrics
 
 
-def print_settings(job: Job) -> None:
-    """Print the graph, every setting and where it came from, and what was chosen from the graph."""
+def print_settings(job: Job, *, verbose: bool = False) -> None:
+    """Print the graph, what was chosen from it and why, and the settings that are not the defaults, with their origin.
+
+    Args:
+        job: What is trained.
+        verbose: Whether to print every setting.
+    """
     from costa.methods import get_method
     from costa.settings import explain, flatten
 
     method, resolved = get_method(job.method), job.resolved
-    unused = method.unused(resolved.values)
     together = f", {job.ranks.size} processes" if job.ranks.size > 1 else ""
-    say(f"{method.title} on {describe(job.graph)}, on {job.device}{together}")
-    rows = []
-    for key, value in flatten(resolved.values).items():
-        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        rows.append([key, shown, resolved.origins[key] + (" (unused)" if key in unused else "")])
-    print_table(("setting", "value", "from"), rows)
+    tell(f"{method.title} on {describe(job.graph)}, on {job.device}{together}")
     if resolved.note:
-        say(f"Note: {resolved.note}.")
-    say()
+        tell(f"Note: {resolved.note}.")
     for line in explain.from_graph(resolved, job.graph):
-        say(f"Chosen: {line}.")
+        tell(f"Chosen: {line}.")
+    values, unused = flatten(resolved.values), method.unused(resolved.values)
+    shown = list(values) if verbose else explain.not_default(method, resolved)
+    rows = []
+    for key in shown:
+        value = ", ".join(map(str, values[key])) if isinstance(values[key], tuple) else str(values[key])
+        rows.append([key, value, resolved.origins[key] + (" (unused)" if key in unused else "")])
+    if rows:
+        tell_table(("setting", "value", "from"), rows)
+    if not verbose:
+        others = "The other settings have" if rows or "graph" in resolved.origins.values() else "All settings have"
+        tell(f"{others} their defaults; --verbose lists them.")
+    tell()
 
 
 def execute(
@@ -63,11 +74,13 @@ def execute(
     label = f"seed {seeds[0]}" if single else f"{len(folders)} seeds"
     epochs = None if several.in_processes(job, folders) or job.train is None else job.train.epochs
     unscored = _why_unscored(job)
+    again = [] if data_dir is None else ["--data-dir", str(data_dir)]
+    choose = None if job.chosen else shlex.join(["costa", "train", *graph_words(job.spec), "--choose", *again])
     collected = []
     with progress_bar(label, epochs) as report, kept_on_interrupt(single or out or Path("runs")):
         for metrics in several.execute(job, folders, data_dir, report=report):
             collected.append(metrics)
-            print_run(metrics, folders[metrics.seed], unscored)
+            print_run(metrics, folders[metrics.seed], unscored, choose)
             after(folders[metrics.seed])
     _print_summary([metrics for metrics in collected if metrics.probes])
     statuses = {metrics.status for metrics in collected}
@@ -76,8 +89,7 @@ def execute(
         say(f"Stopped before the last {left} of {len(folders)} seeds; run the same command with --resume to continue.")
     if left or statuses != {"ok"}:
         raise typer.Exit(130 if left or "interrupted" in statuses else 1)
-    again = [] if data_dir is None else ["--data-dir", str(data_dir)]
-    say(f"Next: {shlex.join(['costa', 'report', str(folders[seeds[0]]), *again])}")
+    tell(f"Next: {shlex.join(['costa', 'report', str(folders[seeds[0]]), *again])}")
 
 
 def _why_unscored(job: Job) -> str | None:
@@ -102,12 +114,20 @@ def _print_summary(scored: Sequence[Metrics]) -> None:
         say(line)
 
 
-def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
-    """Print how one run ended, its scores and its folder; ``unscored`` says why it was not evaluated."""
+def print_run(metrics: Metrics, folder: Path, unscored: str | None, choose: str | None = None) -> None:
+    """Print how one run ended, its scores and its folder.
+
+    Args:
+        metrics: What was measured.
+        folder: The RUN folder.
+        unscored: Why the vectors were not evaluated.
+        choose: The command that lets the labels choose; None if they did.
+    """
     from costa.evaluate.health import COLLAPSED, remedy
     from costa.methods import get_method
     from costa.runs import DEFAULT_PROTOCOLS
     from costa.settings import flatten
+    from costa.training import FLAT
 
     known = flatten(get_method(metrics.method).Settings())
     after = counted(metrics.epochs, "epoch")
@@ -132,6 +152,8 @@ def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
     if health := metrics.health:
         say(f"  vectors          effective rank {health.effective_rank:.1f}   mean cosine {health.mean_cosine:.3f}")
     note(None if metrics.watch is None else str(metrics.watch))
+    if metrics.loss_fell is False and metrics.status != "diverged":
+        note(FLAT)
     if metrics.clustering:
         say(f"  k-means          NMI {metrics.clustering.nmi:.3f}   ARI {metrics.clustering.ari:.3f}")
     if metrics.status == "ok" and not metrics.probes and unscored:
@@ -146,5 +168,5 @@ def print_run(metrics: Metrics, folder: Path, unscored: str | None) -> None:
     if below := metrics.not_above():
         name, baseline, ours = below
         numbers = f"{100 * ours:.1f} against {100 * baseline:.1f}"
-        note(f"not above {name} ({numbers}); `costa train GRAPH --choose` lets the labels choose among methods")
+        note(f"not above {name} ({numbers})" + (f": try `{choose}`" if choose else ""))
     say(f"  {folder}{os.sep}")

@@ -27,6 +27,7 @@ __all__ = [
     "BENCHMARKS",
     "as_graph",
     "graph_sizes",
+    "graph_words",
     "hold_out_edges",
     "is_name",
     "load_graph",
@@ -210,6 +211,18 @@ def named_files(graph: str) -> tuple[str, str | None, str | None]:
     """
     joined = re.fullmatch(r"(.+?)(?: \+ features (.+?))?(?: \+ nodes (.+))?", graph, re.DOTALL)
     return (joined[1], joined[2], joined[3]) if joined else (graph, None, None)
+
+
+def graph_words(graph: str) -> list[str]:
+    """How a command line names a graph: as GRAPH, or the files that :func:`name_files` joined as options.
+
+    >>> graph_words("cora"), graph_words("/data/links.csv + features /data/words.npz")
+    (['cora'], ['--edges', '/data/links.csv', '--features', '/data/words.npz'])
+    """
+    edges, features, nodes = named_files(graph)
+    named = (("--features", features), ("--nodes", nodes))
+    joined = [word for option, file in named if file is not None for word in (option, file)]
+    return ["--edges", edges, *joined] if joined else [edges]
 
 
 def _unknown(given: str) -> str:

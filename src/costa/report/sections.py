@@ -23,6 +23,7 @@ from costa.report.columns import MOST_BYTES, Columns
 from costa.report.facts import DELTA, BiasByDegree, Facts, Sketched
 from costa.report.nodes import NodeMap
 from costa.runs.jobs import DEFAULT_PROTOCOLS
+from costa.training import FLAT
 from costa.wording import counted, duration
 
 TITLES = {key: name.removeprefix("the ").capitalize() for key, name in reversed(BASELINES.items())}
@@ -371,6 +372,8 @@ def health(facts: Facts) -> str:
     )
     if facts.metrics.watch is not None:
         text += f"<p>{_as_code(str(facts.metrics.watch)).capitalize()}.</p>"
+    if facts.metrics.loss_fell is False:
+        text += f"<p>{_as_code(FLAT).capitalize()}.</p>"
     if len(facts.spectrum) > 1:
         kept = [(float(place), share) for place, share in enumerate(facts.spectrum, 1) if share > 1e-7]
         alt = f"Share of each direction, from {kept[0][1]:.1%} for the largest down to {kept[-1][1]:.2g}."

@@ -18,7 +18,7 @@ from costa.evaluate.links import LinkProbe, link_probe
 from costa.evaluate.probe import linear_probe, linear_probes
 from costa.evaluate.samples import Sample, labels_of, rows_at, sample_of, sampled_nodes
 from costa.evaluate.scores import ProbeResult
-from costa.graphs import named_files
+from costa.graphs import graph_words
 from costa.graphs.describe import is_labelled
 from costa.methods import get_method
 from costa.runs.files import read_config
@@ -158,15 +158,9 @@ def probe_links(folder: Path, data_dir: Path | None = None, memory: str | None =
 def _with_held_out_edges(folder: Path) -> str:
     """The command that trains a run's method on the same graph with held-out edges."""
     config = read_config(folder)
-    graph, *more = named_files(config["graph"])
-    options = [
-        word for name, file in zip(("features", "nodes"), more, strict=True) if file for word in (f"--{name}", file)
-    ]
-    given = ["--edges", graph, *options] if options else [graph]
     out = folder.with_name(f"{folder.name}-links")
-    return shlex.join(
-        ["costa", "train", *given, "--method", config["method"], "--hold-out-edges", "0.1", "--out", str(out)]
-    )
+    more = ["--method", config["method"], "--hold-out-edges", "0.1", "--out", str(out)]
+    return shlex.join(["costa", "train", *graph_words(config["graph"]), *more])
 
 
 def add_probe(folder: Path, result: ProbeResult, sample: Sample | None = None) -> None:

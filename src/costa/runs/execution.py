@@ -201,6 +201,7 @@ def write_run(
         device=torch.cuda.get_device_name(job.device) if job.device.type == "cuda" else "cpu",
         commit=commit(),
         versions=versions(),
+        loss_fell=training.loss_fell(outcome.losses),
         health=health.measure(written.some, job.device) if written.finite else None,
         watch=outcome.watched,
     )

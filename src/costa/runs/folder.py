@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from costa import settings
 from costa.errors import InputError
 from costa.graphs import load_graph, named_files
+from costa.graphs.again import read_again
 from costa.graphs.held_edges import HeldOut
 from costa.graphs.identity import digest
 from costa.methods import get_method
@@ -113,7 +114,8 @@ def load_run_edges(folder: Path, data_dir: Path | None, memory: str | None = Non
     if missing:
         raise InputError(f"the run in {folder} was trained on {missing[0]}, which no longer exists; put it back.")
     columns, limit = load_columns(folder), memory or config.get("memory")
-    graph = load_graph(where, columns=columns, data_dir=data_dir, memory=limit)
+    with read_again():
+        graph = load_graph(where, columns=columns, data_dir=data_dir, memory=limit)
     check_same_nodes(folder, graph)
     held_out = recorded_held_out(folder)
     if held_out is None:

@@ -19,7 +19,7 @@ from costa.training import Watched
 
 PLAIN = (
     *("method", "dataset", "seed", "status", "epochs", "seconds", "embed_seconds", "trained_together", "processes"),
-    *("peak_memory_bytes", "device", "commit", "versions"),
+    *("peak_memory_bytes", "device", "commit", "versions", "loss_fell"),
 )
 """The fields that are written to JSON unchanged."""
 
@@ -40,6 +40,8 @@ class Metrics:
         device: The GPU's name, or ``cpu``.
         commit, versions: The source tree's commit, and the versions of the packages that affect results.
         health: How the vectors spread; None if they are not finite.
+        loss_fell: Whether the loss fell by more than its own noise (:mod:`costa.training.falling`); None without a
+            loss, or after few epochs.
         watch: What the watch over the training changed; None for nothing.
         probes: One entry per protocol; empty without labels.
         clustering: k-means against the classes; None without labels.
@@ -62,6 +64,7 @@ class Metrics:
     device: str = "cpu"
     commit: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    loss_fell: bool | None = None
     health: Health | None = None
     watch: Watched | None = None
     probes: Sequence[ProbeResult] = ()

@@ -19,6 +19,7 @@ import torch
 from costa import training
 from costa.errors import is_out_of_memory
 from costa.graphs import load_graph
+from costa.graphs.again import read_again
 from costa.graphs.columns import Columns
 from costa.graphs.sizes import sizes_of
 from costa.graphs.storage import StoredGraph
@@ -206,7 +207,8 @@ def _train_here(
     """Train one seed in this process, in its share of the memory; None if the stop file already exists."""
     if stop.exists():
         return None
-    graph = load_graph(spec, columns=columns, data_dir=data_dir, memory=memory)
+    with read_again():
+        graph = load_graph(spec, columns=columns, data_dir=data_dir, memory=memory)
     held_out = given["held_out"]
     if held_out is not None:
         graph, _ = held_out.again(graph)

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from costa.settings.groups import Train
 from costa.settings.layers import flatten
-from costa.settings.presets import Resolved
+from costa.settings.presets import Configurable, Resolved
 
 SCALINGS = {
     "none": "every feature lies within 0 and 1",
@@ -50,6 +50,21 @@ def from_graph(resolved: Resolved, graph: Data) -> list[str]:
         for key, origin in resolved.origins.items()
         if origin == "graph"
     ]
+
+
+def not_default(method: Configurable, resolved: Resolved) -> list[str]:
+    """The keys of the settings that a person set, or that have another value than the method's default.
+
+    Those chosen from the graph, which have lines of their own, and unused ones are left out.
+    """
+    values, defaults = flatten(resolved.values), flatten(method.Settings())
+    unused = method.unused(resolved.values)
+
+    def is_shown(key: str, origin: str) -> bool:
+        by_a_person = origin not in ("default", "base") and not origin.startswith("preset ")
+        return origin != "graph" and key not in unused and (by_a_person or values[key] != defaults[key])
+
+    return [key for key, origin in resolved.origins.items() if is_shown(key, origin)]
 
 
 def _show(value: Any) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import csv
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -44,13 +44,15 @@ a few times a second."""
 class Outcome:
     """How training ended.
 
-    ``status`` is ``ok``, ``interrupted`` or ``diverged``; ``watched`` is what the watch changed, None for nothing.
+    ``status`` is ``ok``, ``interrupted`` or ``diverged``; ``watched`` is what the watch changed, None for nothing;
+    ``losses`` are the mean losses of the epochs.
     """
 
     status: str
     epochs: int
     seconds: float
     watched: Watched | None = None
+    losses: tuple[float, ...] = ()
 
 
 def build(method: type[Method], settings: Any, graph: Data, seed: int, device: torch.device) -> Method:
@@ -148,27 +150,29 @@ def train_together(
         for method, optimizer in zip(methods, steps.optimizers, strict=True)
     ]
     start = [Progress(0, 0.0)] * len(methods)
+    losses: list[list[float]] = [[] for _ in methods]
     there = folders is not None and all((folder / CHECKPOINT).exists() for folder in folders)
     if ranks.agree(resume and there) == (True,):
         assert folders is not None
         start = _resumed(steps, watches, folders, train)
+        losses = [_read_losses(folder, progress.epochs) for folder, progress in zip(folders, start, strict=True)]
     folders = folders if ranks.first else None
 
     def seconds() -> float:
         return start[0].seconds + time.perf_counter() - began
 
-    outcomes = _run(steps, watches, train, start, folders, seconds, report, should_stop)
+    outcomes = _run(steps, watches, train, start, losses, folders, seconds, report, should_stop)
     del steps  # before others are captured
     for index, (method, watch) in enumerate(zip(methods, watches, strict=True)):
         # A seed that went back is no longer at the same epoch as the others, and goes on alone.
         while watch is not None and outcomes[index].status == WENT_BACK:
             if any(outcome.status == "interrupted" for outcome in outcomes):
-                outcomes[index] = Outcome("interrupted", watch.epochs, seconds(), watch.changed)
+                outcomes[index] = replace(outcomes[index], status="interrupted", seconds=seconds())
                 break
             alone = make_steps([method], graph, train)
             watch.go_back(alone.optimizers[0])
             place, at = None if folders is None else [folders[index]], [Progress(watch.epochs, seconds())]
-            (outcomes[index],) = _run(alone, [watch], train, at, place, seconds, report, should_stop)
+            (outcomes[index],) = _run(alone, [watch], train, at, [losses[index]], place, seconds, report, should_stop)
     for method in methods:
         method.settle(graph)
     return outcomes
@@ -179,12 +183,16 @@ def _run(
     watches: Sequence[Watch | None],
     train: Train,
     start: Sequence[Progress],
+    losses: Sequence[list[float]],
     folders: Sequence[Path] | None,
     seconds: Callable[[], float],
     report: Report | None,
     should_stop: Callable[[], bool],
 ) -> list[Outcome]:
-    """Train the seeds until the last epoch, except those that must go back and on from there, :data:`WENT_BACK`."""
+    """Train the seeds until the last epoch, except those that must go back and on from there, :data:`WENT_BACK`.
+
+    ``losses`` are those of the epochs before, of each seed, and get those of the epochs that are trained.
+    """
     methods, back = steps.methods, dict[int, Watch]()
     steps.should_stop = should_stop
     # the losses of the batches of an epoch that is not over, for each seed
@@ -207,6 +215,7 @@ def _run(
             return
         back[index] = watch
         watch.go_back(optimizer)
+        del losses[index][watch.epochs :]
         steps.leave(index)
         if folders is not None:
             with _open_log(folders[index], watch.epochs):
@@ -222,16 +231,18 @@ def _run(
             check = min(total, next_check(steps.done // steps.per_epoch) * steps.per_epoch)
             count = min(at_once, check - steps.done)
             before, done = seconds(), steps.done
-            losses = steps.run(count)
+            ran = steps.run(count)
             per_step = (seconds() - before) / count
             for index in set(range(len(methods))) - set(back):
-                good = 0 if index in lost else _finite_rows(losses[:, index])
+                good = 0 if index in lost else _finite_rows(ran[:, index])
                 for row in range(count):
-                    partial[index].append(float(losses[row, index]))
+                    partial[index].append(float(ran[row, index]))
                     if len(partial[index]) == steps.per_epoch:
+                        if row < good:
+                            losses[index].append(fmean(partial[index]))
                         if logs and row < good:
-                            epoch, mean = (done + row + 1) // steps.per_epoch, fmean(partial[index])
-                            logs[index](epoch, mean, before + (row + 1) * per_step)
+                            epoch = (done + row + 1) // steps.per_epoch
+                            logs[index](epoch, losses[index][-1], before + (row + 1) * per_step)
                         partial[index].clear()
                 if good < count and index not in lost:
                     lost[index] = (done + good) // steps.per_epoch
@@ -239,7 +250,7 @@ def _run(
                     watch_over(index)
             whole, now = steps.done % steps.per_epoch == 0, time.perf_counter()
             if report is not None and (whole or now - reported > REPORT_EVERY_SECONDS):
-                report(steps.done / steps.per_epoch, float(losses[-1].nanmean()))
+                report(steps.done / steps.per_epoch, float(ran[-1].nanmean()))
                 reported = now
             if steps.done < total and steps.told_to_stop:
                 interrupted = True
@@ -257,12 +268,13 @@ def _run(
     def outcome(index: int) -> Outcome:
         watch = watches[index]
         changed, epochs = None if watch is None else watch.changed, steps.done // steps.per_epoch
+        status = "interrupted" if interrupted else "ok"
         if index in lost:
-            return Outcome("diverged", lost[index], seconds(), changed)
-        if index in back:
+            status, epochs = "diverged", lost[index]
+        elif index in back:
             status = "ok" if back[index].stopped else "interrupted" if interrupted else WENT_BACK
-            return Outcome(status, back[index].epochs, seconds(), changed)
-        return Outcome("interrupted" if interrupted else "ok", epochs, seconds(), changed)
+            epochs = back[index].epochs
+        return Outcome(status, epochs, seconds(), changed, tuple(losses[index]))
 
     return [outcome(index) for index in range(len(methods))]
 
@@ -285,6 +297,13 @@ def _resumed(steps: Steps, watches: Sequence[Watch | None], folders: Sequence[Pa
             " train.epochs."
         )
     return progress
+
+
+def _read_losses(folder: Path, epochs: int) -> list[float]:
+    """The losses of the first epochs in ``log.csv``, as many as are there."""
+    path = folder / LOG
+    rows = path.read_text().splitlines()[1 : epochs + 1] if path.exists() else []
+    return [float(row.split(",")[1]) for row in rows]
 
 
 @contextlib.contextmanager
