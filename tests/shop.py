@@ -1,22 +1,20 @@
 """A shop whose truth is known: customers and products of four interests, in one messy table and one list of purchases.
 
-A customer buys products of the same interest in six of ten cases, else any. What is written about a node has few words of its
-interest among many others; a customer lives in a quarter of the cases where that interest is at home. The other columns
-tell a little or nothing.
+A customer buys products of the same interest in six of ten cases, else any. What is written about a node has few words
+of its interest among many others; in a quarter of the cases a customer lives where that interest is at home. The other
+columns tell a little or nothing.
 """
 
 import csv
 import random
 
 INTERESTS = {
-    "garden": "soil seeds roses shears hedge compost tulips watering lawn pruning".split(),
-    "kitchen": "knives baking oven pans recipes dough spices roasting whisk saucepan".split(),
-    "music": "guitar strings vinyl concert piano drums melody amplifier chords choir".split(),
-    "sport": "running football tennis marathon shoes training goals racket cycling swimming".split(),
+    "garden": "soil seeds roses shears hedge compost tulips watering lawn pruning",
+    "kitchen": "knives baking oven pans recipes dough spices roasting whisk saucepan",
+    "music": "guitar strings vinyl concert piano drums melody amplifier chords choir",
+    "sport": "running football tennis marathon shoes training goals racket cycling swimming",
 }
-PLAIN = (
-    "the a with for always never often likes wants new old good second best very much small large blue green".split()
-)
+PLAIN = "the a with for always never often likes wants new old good second best very much small large blue green"
 TOWNS = ("Bern", "Lyon", "Turin", "Graz", "Porto", "Ghent")
 COLUMNS = ("entity_id", "kind", "name", "town", "age", "price", "joined", "newsletter", "about", "label")
 LABELLED = 0.3
@@ -54,10 +52,9 @@ def _cells(rng, kind, interest):
         return "" if rng.random() < share else cell
 
     def word():
-        kind = rng.choices(("own", "any", "plain"), (0.15, 0.15, 0.7))[0]
-        return rng.choice(
-            {"own": INTERESTS[interest], "any": INTERESTS[rng.choice(list(INTERESTS))], "plain": PLAIN}[kind]
-        )
+        any_of_them = INTERESTS[rng.choice(list(INTERESTS))]
+        words = rng.choices((INTERESTS[interest], any_of_them, PLAIN), (0.15, 0.15, 0.7))[0]
+        return rng.choice(words.split())
 
     place, customer = list(INTERESTS).index(interest), kind == "customer"
     town = TOWNS[place] if rng.random() < 0.25 else rng.choice(TOWNS)
