@@ -1,9 +1,11 @@
 """Each example runs, and prints what it promises."""
 
+import json
 import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +44,45 @@ def test_new_nodes(example):
     old, new, pixels = percents(example("new_nodes"))
     assert abs(old - new) < 5
     assert new > pixels + 3
+
+
+def test_two_kinds(example):
+    ours, features = percents(example("two_kinds"))
+    assert ours > features + 15
+
+
+def test_the_page_on_two_kinds_is_true(tmp_path, monkeypatch, capsys, costa):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "two-kinds.md").read_text("utf-8")
+    (table,) = re.findall(r"```csv\n(.*?)```", page, flags=re.DOTALL)
+    for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(compile(code, "two-kinds.md", "exec"), {})
+    assert "'type=product'" in capsys.readouterr().out
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "edges.csv").write_text("source,target\nc1,p1\nc2,p2\nc1,p2\n")
+    for features in (table, (tmp_path / "features.csv").read_text()):
+        (shop / "features.csv").write_text(features)
+        trained = costa("train", "shop", "--epochs", 1, "--set", "encoder.powers=0,1", "--out", f"run{len(features)}")
+        assert trained.code == 0, trained.err
+        assert "kind: a category" in trained.out
+
+
+def test_the_table_on_two_kinds_is_what_was_measured():
+    page = (ROOT / "docs" / "two-kinds.md").read_text("utf-8")
+    lines = (ROOT / "results" / "bench" / "two-kinds-cpu.jsonl").read_text("utf-8").splitlines()
+    for way, hops, row in (
+        ("one table, gaps and kind", "chosen", 0),
+        ("one table, neither kind nor where gaps are", "chosen", 1),
+        ("one table, the text in a column per kind", "chosen", 2),
+        ("HeteroData", "chosen", 3),
+        ("HeteroData, each block standardised", "chosen", 4),
+        ("HeteroData, each block standardised", "0, 1, 2", 5),
+    ):
+        (entry,) = [each for each in map(json.loads, lines) if (each["way"], each["hops"]) == (way, hops)]
+        accuracy = 100 * np.array(entry["accuracy"])
+        shown = f"| {accuracy.mean():.1f} ± {accuracy.std(ddof=1):.1f} | {np.mean(entry['nmi']):.2f} |"
+        assert re.findall(r"\| \d+\.\d ± .*", page)[row] == shown
 
 
 @pytest.mark.parametrize("page", ["quickstart", "pieces"])

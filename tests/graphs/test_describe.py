@@ -15,8 +15,8 @@ def graph(**others) -> Data:
     [
         ({}, "mine: 3 nodes, 3 edges, 1 feature, no labels"),
         ({"y": torch.tensor([-1, -1, -1])}, "mine: 3 nodes, 3 edges, 1 feature, no labels"),
-        ({"y": torch.tensor([4, -1, 4])}, "mine: 3 nodes, 3 edges, 1 feature, 1 class"),
-        ({"y": torch.tensor([0, 4, -1])}, "mine: 3 nodes, 3 edges, 1 feature, 2 classes"),
+        ({"y": torch.tensor([4, -1, 4])}, "mine: 3 nodes, 3 edges, 1 feature, 1 class on 2 of the nodes"),
+        ({"y": torch.tensor([0, 4, -1])}, "mine: 3 nodes, 3 edges, 1 feature, 2 classes on 2 of the nodes"),
         ({"edge_weight": torch.ones(5)}, "mine: 3 nodes, 3 edges (weighted), 1 feature, no labels"),
     ],
 )

@@ -10,7 +10,7 @@ from costa.wording import counted
 
 
 def describe(graph: Data) -> str:
-    """Name, size and number of classes, in one line.
+    """Name, size and number of classes, in one line; on how many nodes, if some have no label.
 
     >>> from costa.graphs import load_graph
     >>> describe(load_graph("digits"))
@@ -21,6 +21,8 @@ def describe(graph: Data) -> str:
     y = graph.get("y")
     classes = 0 if y is None else len(classes_of(y))
     labels = "1 class" if classes == 1 else f"{classes} classes" if classes else "no labels"
+    if classes and (labelled := int((y >= 0).sum())) < graph.num_nodes:
+        labels += f" on {labelled:,} of the nodes"
     nodes, features = counted(graph.num_nodes, "node"), counted(graph.num_features, "feature")
     return f"{graph.name}: {nodes}, {edges}{weighted}, {features}, {labels}"
 

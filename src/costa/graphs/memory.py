@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 from costa.errors import InputError
 from costa.graphs.arrays import Features, Links, adjacency_links, as_features, as_links
@@ -20,6 +20,7 @@ from costa.graphs.benchmarks import BENCHMARKS, is_benchmark
 from costa.graphs.checks import check_edges, check_graph
 from costa.graphs.columns import Columns, with_columns
 from costa.graphs.features import check_informative, make_features
+from costa.graphs.hetero import merge_types
 from costa.graphs.labels import as_labels, encode_labels
 from costa.graphs.roles import node_table, unread
 from costa.graphs.tables import Column, Table, from_frame
@@ -42,10 +43,11 @@ def as_graph(
     its other attributes; it is a benchmark only if it has that benchmark's name and sizes.
 
     Args:
-        graph: A ``torch_geometric.data.Data``; a NetworkX graph, whose node attributes are the features and whose
-            ``label`` is the label; a scipy sparse adjacency matrix; an edge array of row numbers, 2 × edges
-            or edges × 2; a pandas or polars frame with ``source``, ``target`` and perhaps ``weight``; what
-            ``load_graph`` takes; or a tuple of these arguments. ``x`` of a Data may be dense, CSR or COO.
+        graph: A ``torch_geometric.data.Data``, or a ``HeteroData`` (:mod:`costa.graphs.hetero`); a NetworkX graph,
+            whose node attributes are the features and whose ``label`` is the label; a scipy sparse adjacency matrix; an
+            edge array of row numbers, 2 × edges or edges × 2; a pandas or polars frame with ``source``, ``target`` and
+            perhaps ``weight``; what ``load_graph`` takes; or a tuple of these arguments. ``x`` of a Data may be dense,
+            CSR or COO.
         features: An array, a scipy matrix (which stays sparse), or a frame, perhaps with ids and labels; made from the
             edges if left out.
         nodes: A frame with ``id`` and perhaps ``label``; its other columns are the features if there are no others.
@@ -75,10 +77,10 @@ def as_graph(
 
         data = load_graph(graph, features=features, nodes=nodes, columns=columns)
         return data if labels is None else _with_labels(data, labels)
-    if isinstance(graph, Data):
+    if isinstance(graph, Data | HeteroData):
         if features is not None or nodes is not None or labels is not None:
             raise InputError("a Data brings its own features and labels; set its x and y instead of giving others.")
-        data = _from_data(graph)
+        data = _from_data(merge_types(graph) if isinstance(graph, HeteroData) else graph)
         if isinstance(columns, Columns):
             data = with_columns(data, columns)
     else:
