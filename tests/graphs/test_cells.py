@@ -22,7 +22,7 @@ def test_each_text_is_there_once() -> None:
     assert column.missing_words == ("NA",)
 
 
-@pytest.mark.parametrize("missing", [*MISSING, "  ", None, float("nan"), np.datetime64("NaT")])
+@pytest.mark.parametrize("missing", [*sorted(MISSING), "  ", None, float("nan"), np.datetime64("NaT")])
 def test_what_is_missing(missing: object) -> None:
     assert cells(["x", missing]).missing.tolist() == [False, True]
 
