@@ -63,6 +63,14 @@ def test_a_feature_that_counts_the_rows_is_an_id(write: Write, folder: Path, loa
     assert load(folder).feature_names == ["age"]
 
 
+def test_nearly_all_of_the_ids_are_asked_about_under_any_name(write: Write, folder: Path, load: Load) -> None:
+    edges = "".join(f"{i},{i + 1}\n" for i in range(19))
+    table = "".join(f"{i},{i % 7}\n" for i in range(20, 0, -1))
+    write(folder, edges__csv="source,target\n" + edges, features__csv="buyer,age\n" + table)
+    with pytest.raises(InputError, match=r"'buyer' has many of the ids of .*, though not '0'; rename it to 'id'"):
+        load(folder)
+
+
 def test_many_of_the_ids_are_asked_about(write: Write, folder: Path, load: Load) -> None:
     write(folder, edges__csv="source,target\n0,1\n1,2\n", features__csv="key,age\n2,29\n0,31\n5,40\n")
     with pytest.raises(InputError, match=r"'key' has many of the ids of .*, though not '1'; rename it to 'id'"):

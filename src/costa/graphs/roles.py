@@ -31,8 +31,8 @@ ENDS = (("source", "target"), ("from", "to"), ("src", "dst"))
 """What the ends of an edge may be called."""
 LIKE_AN_ID = re.compile(r"(^|[^a-z])(id|key|node|index|name|nr|no|number|code|uuid|guid)s?([^a-z]|$)|id$|key$|^node")
 """What a column of ids is called, in small letters."""
-MANY = 0.5
-"""The share of the known ids from which a column may well be meant to hold them."""
+MANY, NEARLY_ALL = 0.5, 0.9
+"""The share of the known ids from which a column may well be meant to hold them, if it is called like that or not."""
 SAMPLE = 50
 """Known ids that are looked up first; a column that has none of them is not looked at any further."""
 
@@ -157,7 +157,11 @@ def _ids_by_value(table: Candidates, known_from: str, names: Sequence[str]) -> s
     """The column that holds the nodes' ids, by its values; None if rows are meant by position, or no column does."""
     shares = {name: share for name in names if (share := table.share(name)) >= MANY}
     whole = [name for name, share in shares.items() if share == 1]
-    called_so = [name for name in whole if name == table.index or _like_an_id(name)]
+
+    def called_like_an_id(name: str) -> bool:
+        return name == table.index or LIKE_AN_ID.search(name.casefold()) is not None
+
+    called_so = [name for name in whole if called_like_an_id(name)]
     if len(whole) > 1 and len(called_so) != 1:
         raise InputError(
             f"{table.where} has no column 'id', and the columns {' and '.join(map(repr, whole))} have all the ids of"
@@ -169,14 +173,10 @@ def _ids_by_value(table: Candidates, known_from: str, names: Sequence[str]) -> s
             raise _undecided(table, name, f"has all the ids of {known_from}, in another order than the rows")
         logger.warning("%s: the column %r is taken for the nodes' ids.", table.where, name)
         return name
-    near = next((name for name in shares if _like_an_id(name)), None)
+    near = next((name for name, share in shares.items() if share >= NEARLY_ALL or called_like_an_id(name)), None)
     if near is not None:
         raise _undecided(table, near, f"has many of the ids of {known_from}, though not {table.lacking(near)!r}")
     return None
-
-
-def _like_an_id(name: str) -> bool:
-    return LIKE_AN_ID.search(name.casefold()) is not None
 
 
 def _undecided(table: Candidates, name: str, what: str) -> InputError:
