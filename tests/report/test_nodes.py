@@ -3,7 +3,10 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from costa.evaluate.profiles import profiles
 from costa.graphs import load_graph
+from costa.insight import clusters
+from costa.insight.clusters import cluster_nodes
 from costa.report import nodes
 from costa.report.nodes import map_nodes
 
@@ -28,8 +31,9 @@ def test_labels_clusters_and_neighbours(square):
     assert found.labels.of.tolist() == [0, 0, 1, -1, 1, 1]
     assert found.labels.same.tolist() == [1, 1, 0, 0, 1, 1]
     assert found.labels.known.tolist() == [1, 2, 1, 0, 1, 1]  # of neighbours with a label, beside a node that has one
-    assert found.clusters.of.tolist() == [0, 0, 1, 1, 1, 1]  # numbered as the classes they overlap
-    assert found.clusters.names == ["cluster 1 (100% 2)", "cluster 2 (100% 7)"]
+    assert found.clusters.of.tolist() == [0, 0, 1, 1, 1, 1]  # in the places of the classes they overlap
+    assert found.clusters.names == ["cluster 2 (100% 2)", "cluster 1 (100% 7)"]
+    assert found.clusters.numbers == [2, 1]  # as costa clusters numbers them, by size
     assert found.clusters.same.tolist() == [1, 1, 1, 1, 1, 1]
     assert found.degree.tolist() == [2, 2, 2, 2, 1, 1]
     assert found.nearest[0, 0] == 1
@@ -45,13 +49,22 @@ def test_cosines_are_those_of_the_vectors(square):
     assert found.tied == pytest.approx([cosine[a, b] for a, b in [(0, 1), (0, 3), (1, 2), (2, 3), (4, 5)]], abs=1e-6)
 
 
-def test_profiles_are_of_the_clusters_and_columns_of_the_nodes_shown(square):
+def test_clusters_and_what_sets_them_apart_are_those_of_all_nodes(square, monkeypatch):
     z, graph = square
-    graph.feature_names = list("abcdef")
-    part = map_nodes(z, graph, most=4)
-    assert [len(column.values) for column in part.columns.kept] == [4] * 6
-    assert sum(profile.size for profile in part.profiles) == 4
-    assert all(part.clusters.of[node] == profile.cluster for profile in part.profiles for node in profile.typical)
+    monkeypatch.setattr(clusters, "TYPICAL", 1)
+    for number in (None, 3):
+        found, part = cluster_nodes(z, number), map_nodes(z, graph, number, most=3)
+        assert (part.found.sizes, part.found.typical) == (found.sizes, found.typical)
+        assert part.found.of.tolist() == found.of.tolist()
+        assert part.traits == profiles(graph, found.of, len(found.sizes))
+        assert [part.clusters.numbers[place] - 1 for place in part.clusters.of] == found.of[part.shown].tolist()
+
+
+def test_of_a_sample_the_typical_nodes_are_shown(square):
+    z, graph = square
+    part = map_nodes(z.repeat(20, 1), Data(x=z.repeat(20, 1), edge_index=graph.edge_index, num_nodes=120), most=4)
+    assert {*sum(part.found.typical, [])} <= {*part.shown.tolist()}
+    assert len(part.shown) <= 4 + 10
 
 
 def test_ids_and_notes_belong_to_the_nodes_shown(square):
