@@ -156,8 +156,8 @@ class _Comparison:
             first = (np.abs(differences) + 1e-9 * (differences > 0)).argmax(1)[:, None]
             differences = np.where(np.arange(len(titles)) == first, differences, 0)
         for row, place in np.argwhere(differences).tolist():
-            said = f"{share[row, place]:.0%}", f"{mean[place]:.0%}"
-            yield row, Trait(titles[place], *said, float(differences[row, place]))
+            inside, everywhere = _percent(share[row, place]), _percent(mean[place])
+            yield row, Trait(titles[place], inside, everywhere, float(differences[row, place]))
 
     def _differences(self, inside: Any, mean: Any, deviation: Any, sizes: Any, n: int, tries: int = 1) -> Floats:
         """d; 0 where it is small or may be by chance, of which each comparison has so many tries."""
@@ -181,6 +181,14 @@ def _plain(value: float) -> str:
     ('52.1', '1,234,568', '-0.0123', '3')
     """
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _percent(share: float) -> str:
+    """
+    >>> _percent(0.5), _percent(0.004), _percent(0.0)
+    ('50%', '<1%', '0%')
+    """
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
 def _day(days: float) -> str:
