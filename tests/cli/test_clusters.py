@@ -1,6 +1,7 @@
 """``costa clusters``."""
 
 import csv
+import html
 import re
 
 import numpy as np
@@ -36,13 +37,35 @@ def test_each_cluster_has_its_size_its_typical_nodes_and_what_sets_it_apart(frie
     assert [int(row["cluster"]) for row in rows] == [1 + (i % 2 and i > 5) for i in range(60)]
 
 
+@pytest.mark.parametrize("options", [(), ("--clusters", 3)])
+def test_the_report_shows_the_same_clusters(friends_run, costa, options):
+    z = np.eye(4)[np.arange(60) % 4] + np.random.default_rng(0).normal(0, 0.1, (60, 4))
+    np.save(friends_run / "embeddings.npy", z.astype("float32"))
+    printed = costa("clusters", friends_run, *options).out
+    if not options:
+        (friends_run / "clusters.csv").unlink()  # the report finds the number in the same way
+    assert costa("report", friends_run).code == 0
+    page = (friends_run / "report.html").read_text(encoding="utf-8")
+    section = page[page.index('<section id="clusters"') : page.index('<section id="quality"')]
+    rows = re.findall(r"<tr><th scope=\"row\">(cluster \d+)</th>.*?>([\d,]+) <small>(\d+%)</small>(.*?)</tr>", section)
+    shown = [
+        f"{name}: {size} nodes ({share})\n  typical  {', '.join(re.findall(r'>([^<]+)</a>', rest))}\n"
+        f"  apart    {'; '.join(re.findall(r'<li>(.*?)</li>', rest))}\n"
+        for name, size, share, rest in rows
+    ]
+    assert len(shown) == (3 if options else 4)
+    assert printed.split("\n", 2)[2].startswith("\n".join(map(html.unescape, shown)))
+
+
 def test_as_many_clusters_as_are_asked_for(friends_run, costa):
     result = costa("clusters", friends_run, "--clusters", 3)
     assert result.out.startswith("friends: 60 nodes in 3 clusters\n")
     assert result.out.count("\ncluster ") == 3
 
 
-@pytest.mark.parametrize(("number", "says"), [("many", "is not a number of clusters"), ("99", "is out of range")])
+@pytest.mark.parametrize(
+    ("number", "says"), [("many", "is not a number of clusters"), ("99", "the vectors make 2 to 60 clusters, not 99")]
+)
 def test_another_number_is_one_sentence(friends_run, costa, number, says):
     result = costa("clusters", friends_run, "--clusters", number)
     assert (result.code, result.err.count("\n")) == (2, 1)

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from costa.errors import InputError
 from costa.graphs.synthetic import planted_partition
 from costa.insight import clusters
-from costa.insight.clusters import cluster_nodes, write_clusters
+from costa.insight.clusters import cluster_nodes, number_in, write_clusters
 from costa.methods import get_method
 from costa.settings.presets import resolve
 from costa.training import train_and_embed
@@ -78,7 +78,7 @@ def test_what_cannot_be_clustered_is_one_sentence():
     with pytest.raises(InputError, match="all vectors point the same way"):
         cluster_nodes(torch.ones(20, 3))
     for wrong in (0, 1, 51):
-        with pytest.raises(InputError, match=f"--clusters {wrong} is out of range: the vectors make 2 to 50 clusters"):
+        with pytest.raises(InputError, match=f"the vectors make 2 to 50 clusters, not {wrong}; choose another"):
             cluster_nodes(z, wrong)
     two = torch.eye(2).repeat(10, 1)
     assert cluster_nodes(two).sizes == [10, 10]
@@ -93,3 +93,14 @@ def test_the_file_has_every_node(tmp_path):
         head, *rows = csv.reader(file)
     assert head == ["id", "cluster"]
     assert rows == [[node, str(of + 1)] for node, of in zip(graph.node_ids, y, strict=True)]
+
+
+def test_the_number_of_clusters_is_read_from_their_file(tmp_path):
+    path = tmp_path / "clusters.csv"
+    assert number_in(path) is None
+    path.write_text("id,cluster\na,2\nb,11\nc,1\n")
+    assert number_in(path) == 11
+    for damaged in ("", "id,cluster\n", "id,group\na,1\n", "id,cluster\na,one\n", "id,cluster\na,1\nb\n"):
+        path.write_text(damaged)
+        with pytest.raises(InputError, match=r"clusters\.csv is damaged; write it again"):
+            number_in(path)

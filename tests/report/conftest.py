@@ -75,15 +75,13 @@ def tabled(small_run, table, tmp_path_factory):
     """The page of the run with this table."""
     from costa.evaluate.profiles import profiles
     from costa.report.columns import columns_of
-    from costa.report.layout import unit_rows
     from costa.report.page import render
 
     graph = small_run.graph.clone()
     graph.table = table
     shown = small_run.facts.nodes
     columns = columns_of(graph, shown.shown)
-    unit = unit_rows(np.load(small_run.folder / "embeddings.npy"))
-    nodes = replace(shown, columns=columns, profiles=profiles(unit, shown.clusters.of, columns.values()))
+    nodes = replace(shown, columns=columns, traits=profiles(graph, shown.found.of, len(shown.found.sizes)))
     page = tmp_path_factory.mktemp("tabled") / "report.html"
     page.write_text(render(replace(small_run.facts, nodes=nodes)), encoding="utf-8")
     return page

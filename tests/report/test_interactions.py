@@ -214,7 +214,7 @@ def test_what_a_search_shows_is_saved(page, small_run, table):
     found = rows(saved(page, page.locator("#save")))
     assert [row["id"] for row in found] == [f"person {i} & co" for i in range(10, 20)]
     row = found[4]
-    assert (row["label"], row["cluster"]) == (nodes.labels.names[nodes.labels.of[14]], str(nodes.clusters.of[14] + 1))
+    assert (row["label"], row["cluster"]) == (nodes.labels.names[nodes.labels.of[14]], str(nodes.found.of[14] + 1))
     assert (row["degree"], row["degree (table)"]) == (str(nodes.degree[14]), "0")
     assert (row["age"], row["plan"], row[MARKUP]) == ("", "'=pro", f"{MARKUP} 14")
     assert [row["plan"] for row in found] == [plan.replace("=", "'=") for plan in table.columns["plan"][10:20]]

@@ -1,16 +1,22 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
+from costa.evaluate.profiles import profiles
 from costa.graphs import load_graph
+from costa.insight import clusters
+from costa.insight.clusters import cluster_nodes
 from costa.report import nodes
 from costa.report.nodes import map_nodes
 
 
 @pytest.fixture
-def square():
+def square(monkeypatch):
     """0 – 1 – 2 – 3 – 0 and the pair 4 – 5; vectors of two directions; node 3 has no label."""
+    monkeypatch.setattr(clusters, "TYPICAL", 1)  # so that a sample is not the whole graph
     edges = torch.tensor([[0, 1], [1, 2], [2, 3], [3, 0], [4, 5]])
     graph = Data(
         x=torch.eye(6),
@@ -28,8 +34,9 @@ def test_labels_clusters_and_neighbours(square):
     assert found.labels.of.tolist() == [0, 0, 1, -1, 1, 1]
     assert found.labels.same.tolist() == [1, 1, 0, 0, 1, 1]
     assert found.labels.known.tolist() == [1, 2, 1, 0, 1, 1]  # of neighbours with a label, beside a node that has one
-    assert found.clusters.of.tolist() == [0, 0, 1, 1, 1, 1]  # numbered as the classes they overlap
-    assert found.clusters.names == ["cluster 1 (100% 2)", "cluster 2 (100% 7)"]
+    assert found.clusters.of.tolist() == [0, 0, 1, 1, 1, 1]  # in the places of the classes they overlap
+    assert found.clusters.names == ["cluster 2 (100% 2)", "cluster 1 (100% 7)"]
+    assert found.clusters.numbers == [2, 1]  # as costa clusters numbers them, by size
     assert found.clusters.same.tolist() == [1, 1, 1, 1, 1, 1]
     assert found.degree.tolist() == [2, 2, 2, 2, 1, 1]
     assert found.nearest[0, 0] == 1
@@ -45,20 +52,28 @@ def test_cosines_are_those_of_the_vectors(square):
     assert found.tied == pytest.approx([cosine[a, b] for a, b in [(0, 1), (0, 3), (1, 2), (2, 3), (4, 5)]], abs=1e-6)
 
 
-def test_profiles_are_of_the_clusters_and_columns_of_the_nodes_shown(square):
+def test_clusters_and_what_sets_them_apart_are_those_of_all_nodes(square):
     z, graph = square
-    graph.feature_names = list("abcdef")
-    part = map_nodes(z, graph, most=4)
-    assert [len(column.values) for column in part.columns.kept] == [4] * 6
-    assert sum(profile.size for profile in part.profiles) == 4
-    assert all(part.clusters.of[node] == profile.cluster for profile in part.profiles for node in profile.typical)
+    for number in (None, 3):
+        found, part = cluster_nodes(z, number), map_nodes(z, graph, number, most=3)
+        assert (part.found.sizes, part.found.typical) == (found.sizes, found.typical)
+        assert part.found.of.tolist() == found.of.tolist()
+        assert part.traits == profiles(graph, found.of, len(found.sizes))
+        assert [part.clusters.numbers[place] - 1 for place in part.clusters.of] == found.of[part.shown].tolist()
+
+
+def test_of_a_sample_the_typical_nodes_are_shown(square):
+    z, graph = square
+    part = map_nodes(z.repeat(20, 1), Data(x=z.repeat(20, 1), edge_index=graph.edge_index, num_nodes=120), most=4)
+    assert {*itertools.chain(*part.found.typical)} <= {*part.shown.tolist()}
+    assert len(part.shown) <= 4 + len(part.found.typical)
 
 
 def test_ids_and_notes_belong_to_the_nodes_shown(square):
     z, graph = square
     assert (map_nodes(z, graph).packed()["ids"], map_nodes(z, graph).packed()["notes"]) == (None, None)
     graph.node_ids, graph.node_notes = list("abcdef"), [f"note {i}" for i in range(6)]
-    part = map_nodes(z, graph, most=4)
+    part = map_nodes(z, graph, most=2)
     assert part.packed()["ids"] == ["abcdef"[node] for node in part.shown]
     assert part.packed()["notes"] == [f"note {node}" for node in part.shown]
 
@@ -68,8 +83,8 @@ def test_without_labels_clusters_are_counted_by_size(square):
     graph.y = None
     found = map_nodes(z, graph)
     assert found.labels is None
-    assert found.clusters.names == [f"cluster {i}" for i in range(1, 7)]
-    assert np.bincount(found.clusters.of).tolist() == sorted(np.bincount(found.clusters.of), reverse=True)
+    assert (found.clusters.names, found.clusters.numbers) == (["cluster 1", "cluster 2"], [1, 2])
+    assert np.bincount(found.clusters.of).tolist() == found.found.sizes == [4, 2]
 
 
 def test_one_class_alone_is_no_label(square):
@@ -80,8 +95,8 @@ def test_one_class_alone_is_no_label(square):
 
 def test_a_sample_keeps_counts_of_the_whole_graph(square):
     z, graph = square
-    whole, part = map_nodes(z, graph), map_nodes(z, graph, most=4)
-    assert len(part.shown) == 4
+    whole, part = map_nodes(z, graph), map_nodes(z, graph, most=2)
+    assert len(part.shown) < 6
     assert part.degree.tolist() == whole.degree[part.shown].tolist()
     assert part.labels.same.tolist() == whole.labels.same[part.shown].tolist()
     assert part.packed()["ids"] == [str(node) for node in part.shown]
@@ -102,11 +117,10 @@ def test_the_map_of_a_graph_on_disk_is_that_of_one_in_memory(most):
     assert sorted(map(tuple, one.edges.T)) == sorted(map(tuple, other.edges.T))
 
 
-def test_of_a_sample_neighbours_that_are_not_shown_have_the_nearest_cluster(square, monkeypatch):
+def test_of_a_sample_neighbours_that_are_not_shown_count_with_their_cluster(square):
     z, graph = square
-    monkeypatch.setattr(nodes, "ROWS", 1)
-    whole, part = map_nodes(z, graph), map_nodes(z, graph, most=4)
-    assert len(part.shown) == 4
+    whole, part = map_nodes(z, graph), map_nodes(z, graph, most=2)
+    assert len(part.shown) < 6
     assert part.clusters.known.tolist() == whole.clusters.known[part.shown].tolist()
     assert part.clusters.same.tolist() == whole.clusters.same[part.shown].tolist()
 

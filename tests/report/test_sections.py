@@ -2,13 +2,15 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from costa.evaluate.baselines import Baseline
 from costa.evaluate.health import Health
-from costa.evaluate.profiles import Profile, Trait
+from costa.evaluate.profiles import Trait
 from costa.evaluate.samples import Sample
-from costa.report.columns import Columns, read_column
+from costa.insight.clusters import Clusters
+from costa.report.columns import Columns
 from costa.report.page import render
 
 from .conftest import MARKUP
@@ -73,9 +75,8 @@ def test_samples_are_told_beside_what_they_show(small_run):
     assert told in changed(small_run, sample=Sample(50_000, 10**6))
     assert told not in changed(small_run)
     nodes = dataclasses.replace(small_run.facts.nodes, of=90)
-    assert " The map shows 60 of 90 nodes, drawn at random;" in render(
-        dataclasses.replace(small_run.facts, nodes=nodes)
-    )
+    told = " The map shows 60 of 90 nodes: the clusters' typical ones, and others drawn at random;"
+    assert told in render(dataclasses.replace(small_run.facts, nodes=nodes))
 
 
 def with_columns(small_run, **nodes):
@@ -83,22 +84,26 @@ def with_columns(small_run, **nodes):
 
 
 def test_clusters_have_their_size_typical_nodes_and_traits(small_run):
-    traits = [Trait("income", None, 12345.6, 0.123456, 0.9), Trait(MARKUP, "<b>pro", 0.8, 0.1, 0.7)]
-    columns = Columns([read_column("income", ["1", "2"])], [])
-    text = with_columns(small_run, columns=columns, profiles=[Profile(0, 45, [8, 5], traits), Profile(1, 15, [9], [])])
+    found = Clusters(np.repeat([0, 1], [45, 15]), [45, 15], [[8, 5], [9]], 0.25)
+    traits = [Trait("income", "12,346", "0.123", 0.9), Trait(f"{MARKUP} = <b>pro", "80%", "10%", 0.7)]
+    text = with_columns(small_run, found=found, traits=[traits, []])
     section = text[text.index('<section id="clusters"') : text.index('<section id="quality"')]
     assert ">45 <small>75%</small>" in section
     assert '<a href="#id=person%2008%20%26%20co">person 08 &amp; co</a>, <a href="#id=%3C%2Fscript' in section
-    assert "<li>income: median 12,346, elsewhere 0.1235</li>" in section
-    assert "80% &lt;b&gt;pro, elsewhere 10%</li>" in section
+    assert "<li>income 12,346 (all: 0.123)</li>" in section
+    assert " = &lt;b&gt;pro 80% (all: 10%)</li>" in section
+    assert "into 2 clusters: the number with the largest mean silhouette (0.25;" in section
     assert "<li>no column</li>" in section
     assert "<img" not in section
 
 
-def test_without_columns_nothing_is_said_of_them(small_run):
+def test_a_number_of_clusters_from_the_file_is_said(small_run):
+    found = dataclasses.replace(small_run.facts.nodes.found, silhouette=None)
+    assert "as many as <code>clusters.csv</code> in the run's folder has" in with_columns(small_run, found=found)
+
+
+def test_without_columns_there_is_no_list_of_them(small_run):
     text = small_run.page.read_text(encoding="utf-8")
-    assert "What are the clusters?" in text
-    assert "sets it apart" not in text[text.index("<main>") : text.index("<script")]
     assert 'id="column"' not in text[: text.index("<script")]
 
 

@@ -22,21 +22,21 @@ def clusters(
 ) -> None:
     """Cluster the nodes by a run's vectors into RUN/clusters.csv, and say what sets each cluster apart."""
     from costa import runs
-    from costa.insight.clusters import cluster_nodes, write_clusters
-    from costa.insight.profiles import profiles
+    from costa.evaluate.profiles import profiles
+    from costa.insight.clusters import CLUSTERS, cluster_nodes, write_clusters
     from costa.insight.similar import ids_of
 
     if number != "auto" and not number.isdecimal():
         raise InputError(f"--clusters {number} is not a number of clusters; give one, such as 8, or auto.")
     data = runs.load_run_graph(run, data_dir, memory)
     found = cluster_nodes(runs.load_embeddings(run), None if number == "auto" else int(number))
-    path, ids = run / "clusters.csv", ids_of(data)
+    path, ids = run / CLUSTERS, ids_of(data)
     write_clusters(path, data, found)
     chosen = "" if found.silhouette is None else f", chosen by the mean silhouette ({found.silhouette:.2f})"
     say(f"{data.name}: {counted(data.num_nodes, 'node')} in {len(found.sizes)} clusters{chosen}")
-    for place, columns in enumerate(profiles(data, found.of, len(found.sizes))):
+    for place, traits in enumerate(profiles(data, found.of, len(found.sizes))):
         size = found.sizes[place]
         say(f"\ncluster {place + 1}: {counted(size, 'node')} ({size / data.num_nodes:.0%})")
         say(f"  typical  {', '.join(str(ids[row]) for row in found.typical[place])}")
-        say(f"  apart    {'; '.join(columns) or 'no column'}")
+        say(f"  apart    {'; '.join(map(str, traits)) or 'no column'}")
     say(f"\n{path}")

@@ -11,6 +11,7 @@ numbered from 1 by size, those of one size by their first node. Their typical no
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ FITTED, JUDGED = 20_000, 2_000
 STARTS, QUICK_STARTS = 10, 3
 """Starts of k-means, and of each number of clusters that is tried."""
 TYPICAL = 5
+CLUSTERS, HEAD = "clusters.csv", ("id", "cluster")
+"""The file of a run's clusters, and its columns."""
 ROWS = 2**14
 """Rows that are assigned at a time."""
 
@@ -70,7 +73,10 @@ def cluster_nodes(z: Tensor, clusters: int | None = None, *, seed: int = 0) -> C
     if different < 2:
         raise InputError("all vectors point the same way, so there is nothing to cluster; train other vectors.")
     if clusters is not None and not 2 <= clusters <= different:
-        raise InputError(f"--clusters {clusters} is out of range: the vectors make 2 to {different:,} clusters.")
+        raise InputError(
+            f"the vectors make 2 to {different:,} clusters, not {clusters:,}; choose another number with costa clusters"
+            " RUN --clusters."
+        )
     silhouette = None
     if clusters is None:
         clusters, silhouette = _choose(sample, different, seed)
@@ -87,7 +93,18 @@ def cluster_nodes(z: Tensor, clusters: int | None = None, *, seed: int = 0) -> C
 
 def write_clusters(path: Path, graph: Data, clusters: Clusters) -> None:
     """Write each node's cluster, numbered from 1."""
-    write_csv(path, ("id", "cluster"), zip(ids_of(graph), (clusters.of + 1).tolist(), strict=True))
+    write_csv(path, HEAD, zip(ids_of(graph), (clusters.of + 1).tolist(), strict=True))
+
+
+def number_in(path: Path) -> int | None:
+    """How many clusters a file of :func:`write_clusters` has; None if there is no file."""
+    if not path.is_file():
+        return None
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return max(int(row[HEAD[1]]) for row in csv.DictReader(file))
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{path} is damaged; write it again with costa clusters RUN, or delete it.") from None
 
 
 def _choose(sample: Floats, most: int, seed: int) -> tuple[int, float]:

@@ -68,7 +68,8 @@ function groupIcon(group) {
 function groupLegend(groups, chosen, choose) {
   const counts = new Map();
   for (const group of groups.of) counts.set(group, (counts.get(group) || 0) + 1);
-  return [...counts.keys()].sort((a, b) => (a < 0) - (b < 0) || a - b).map((group) => {
+  const place = (group) => groups.numbers?.[group] ?? group;  // clusters in the order of their numbers
+  return [...counts.keys()].sort((a, b) => (a < 0) - (b < 0) || place(a) - place(b)).map((group) => {
     const button = element("button", "", { type: "button" });
     const show = () => button.setAttribute("aria-pressed", String(chosen.has(group)));
     button.append(groupIcon(group), element("span", groups.names[group] ?? groups.none), element("small", counts.get(group).toLocaleString("en")));

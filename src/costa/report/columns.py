@@ -21,7 +21,6 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from costa.evaluate.profiles import Values
 from costa.graphs.storage import StoredGraph
 from costa.graphs.tables import EXACT, is_missing, is_number
 from costa.graphs.tables import Column as Cells
@@ -60,12 +59,6 @@ class Column:
         different = {*self.values} - ({None} if self.kind == "numbers" else set())
         return self.kind != "text" and len(different) > 1
 
-    def compared(self) -> Values:
-        """Numbers with NaN where they are missing, or the classes."""
-        if self.kind == "numbers":
-            return np.array(self.values, dtype=np.float64)
-        return [str(value) for value in self.values]
-
     def packed(self) -> dict[str, Any]:
         """As ``decode.js`` reads it."""
         if self.kind != "classes":
@@ -86,10 +79,6 @@ class Columns:
 
     kept: list[Column]
     left_out: list[str]
-
-    def values(self) -> dict[str, Values]:
-        """The columns of numbers and of classes, as :func:`costa.evaluate.profiles.profiles` compares them."""
-        return {column.name: column.compared() for column in self.kept if column.kind != "text"}
 
 
 def columns_of(graph: Data, shown: NDArray[np.int64], most: int = MOST_BYTES) -> Columns:

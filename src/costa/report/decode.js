@@ -17,7 +17,7 @@ const readCosines = (text) => Float32Array.from(readWhole(text), (below) => 1 - 
 
 function readGroups(packed) {
   return packed && {
-    names: packed.names, of: readCodes(packed.of), none: "no label", same: readWhole(packed.same), known: readWhole(packed.known),
+    names: packed.names, numbers: packed.numbers, of: readCodes(packed.of), none: "no label", same: readWhole(packed.same), known: readWhole(packed.known),
   };
 }
 

@@ -22,6 +22,7 @@ from costa.evaluate import health
 from costa.graphs.describe import count_edges, describe
 from costa.graphs.partition import partition
 from costa.insight import bias, degrees
+from costa.insight.clusters import CLUSTERS, number_in
 from costa.insight.variants import subject
 from costa.methods import get_method
 from costa.methods.base import Method
@@ -155,7 +156,7 @@ def gather(
     if healthy:
         announce(f"Drawing the map of {graph.num_nodes:,} nodes …")
     degree = degrees.degrees(graph)
-    nodes = map_nodes(z, graph) if healthy else None
+    nodes = map_nodes(z, graph, number_in(folder / CLUSTERS)) if healthy else None
     if healthy and issubclass(method, EncoderMethod):
         announce("Measuring what the sketch and the augmentation do to the vectors …")
     return Facts(

@@ -2,13 +2,13 @@
 
     agreement of node i = |{j a graph neighbour of i : yⱼ = yᵢ}| / |{j a graph neighbour of i : yⱼ is known}|
 
-for labels, and likewise for clusters, which are those of the nodes shown; a neighbour that is not shown is of the
-nearest one. Nearest neighbours are those of the largest cosine among the nodes shown.
+for labels, and likewise for clusters, which are those of ``costa clusters``. Nearest neighbours are those of the
+largest cosine among the nodes shown.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,23 +16,22 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from costa.evaluate.profiles import Profile, profiles
+from costa.evaluate.profiles import Trait, profiles
 from costa.graphs.storage import StoredGraph
+from costa.insight.clusters import Clusters, cluster_nodes
 from costa.report.columns import Columns, columns_of
 from costa.report.layout import Layout, lay_out, unit_rows
 from costa.report.packing import each_edge_once, pack_cosines, pack_edges, pack_points, pack_whole
 
 MOST_NODES = 50_000
-"""A larger graph is shown by a random sample, so that a browser can open the page."""
+"""A larger graph is shown by a random sample and its clusters' typical nodes, so that a browser can open the page."""
 MOST_EDGES = 500_000
 """With more edges among the nodes shown, the page keeps the counts and leaves out the lines."""
 NEAREST = 6
-CLUSTERS = 8
-"""Number of clusters for a graph without labels."""
 ROWS = 2**14
-"""Vectors that are read at a time, of a graph that is not all shown."""
+"""Cosines that are computed at a time."""
 WIDE, REDUCED = 1024, 256
-"""Vectors wider than ``WIDE`` are clustered and compared by their first ``REDUCED`` principal components."""
+"""Vectors wider than ``WIDE`` are compared by their first ``REDUCED`` principal components."""
 TEXTS = ("node_ids", "node_notes")
 
 Integers = NDArray[np.int64]
@@ -47,11 +46,13 @@ class Groups:
     same: Integers
     known: Integers
     """Number of a node's graph neighbours in the same group (``same``) and in any group (``known``)."""
+    numbers: list[int] | None = None
+    """What ``costa clusters`` calls each cluster, whose place here decides its colour; 0 where there is none."""
 
     def packed(self) -> dict[str, Any]:
         """As ``decode.js`` reads it."""
         columns = {"of": self.of + 1, "same": self.same, "known": self.known}
-        return {"names": self.names} | {key: pack_whole(column) for key, column in columns.items()}
+        return {"names": self.names, "numbers": self.numbers} | {key: pack_whole(it) for key, it in columns.items()}
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ class NodeMap:
         of: The number of the graph's nodes.
         layout: Their positions.
         labels: None if there are fewer than two classes.
-        clusters: k-means clusters of the vectors, as many as classes.
+        clusters: Those of ``found``, in the places of the classes that they overlap most.
+        found: The clusters of all nodes.
+        traits: What sets each of these apart.
         degree: The number of neighbours of each in the whole graph.
         nearest: For each node those of the largest cosine, nearest first; indices into ``shown``.
         similar: Their cosines.
@@ -72,8 +75,7 @@ class NodeMap:
         ids: The user's node ids; None if a node's index is its id.
         notes: A line of text on each node; None if the graph has none.
         columns: Those of the user's table, or of X.
-        profiles: What each cluster of the nodes shown is.
-        reduced: Whether clusters and nearest nodes come from principal components.
+        reduced: Whether the nearest nodes come from principal components.
     """
 
     shown: Integers
@@ -81,6 +83,8 @@ class NodeMap:
     layout: Layout
     labels: Groups | None
     clusters: Groups
+    found: Clusters
+    traits: list[list[Trait]]
     degree: Integers
     nearest: Integers
     similar: NDArray[np.float32]
@@ -89,7 +93,6 @@ class NodeMap:
     ids: list[str] | None
     notes: list[str] | None
     columns: Columns
-    profiles: list[Profile]
     reduced: bool
 
     def packed(self) -> dict[str, Any]:
@@ -112,36 +115,31 @@ class NodeMap:
         }
 
 
-def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_NODES) -> NodeMap:
+def map_nodes(
+    z: torch.Tensor, graph: Data, clusters: int | None = None, *, seed: int = 0, most: int = MOST_NODES
+) -> NodeMap:
     """The map of a graph's nodes by their vectors.
 
     Args:
         z: n × d, finite.
-        graph: May have ``y``, ``node_ids``, ``label_names``, ``node_notes`` and what :func:`columns_of` reads.
+        graph: May have ``y``, ``node_ids``, ``label_names``, ``node_notes``, and what :func:`columns_of` and
+            :func:`profiles` read.
+        clusters: Their number; None for the one with the largest silhouette.
         seed: Random seed of the sample, the layout and the clusters.
-        most: Largest number of nodes shown.
+        most: How many nodes are shown of a larger graph, apart from the typical ones.
     """
-    from sklearn.cluster import KMeans
     from sklearn.decomposition import PCA
 
-    n = graph.num_nodes
+    n, found = graph.num_nodes, cluster_nodes(z, clusters, seed=seed)
     shown = np.arange(n)
     if n > most:
-        shown = np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+        drawn = np.random.default_rng(seed).choice(n, most, replace=False)
+        shown = np.union1d(drawn, np.concatenate(found.typical))
     links = _links(graph, shown)
     directions, reduced = unit_rows(z[shown].numpy()), z.shape[1] > WIDE
-    principal = PCA(min(REDUCED, *directions.shape), random_state=seed).fit(directions) if reduced else None
-    unit = directions if principal is None else principal.transform(directions)
+    fewer = PCA(min(REDUCED, *directions.shape), random_state=seed)
+    unit = fewer.fit_transform(directions) if reduced else directions
     label, names = _labels(graph)
-    clusters = KMeans(min(len(names) or CLUSTERS, len(unit)), n_init=10, random_state=seed).fit(unit)
-    number = _numbers(clusters.labels_, clusters.n_clusters, label[shown])
-    cluster = np.full(n, -1)
-    cluster[shown] = number[clusters.labels_]
-    beside = np.setdiff1d(links[1], shown)
-    for start in range(0, len(beside), ROWS):
-        some = beside[start : start + ROWS]
-        rows = unit_rows(z[some].numpy())
-        cluster[some] = number[clusters.predict(rows if principal is None else principal.transform(rows))]
     among, nearest = _among(links, shown, n), _nearest(unit)
     columns, few = columns_of(graph, shown), among.shape[1] <= 2 * MOST_EDGES
     ids, notes = ([str(text[node]) for node in shown] if (text := graph.get(key)) else None for key in TEXTS)
@@ -150,7 +148,9 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
         of=n,
         layout=lay_out(unit, seed=seed),
         labels=_groups(label, names, links, shown) if names else None,
-        clusters=_groups(cluster, _cluster_names(cluster[shown], label[shown], names), links, shown),
+        clusters=_clusters(found, label, names, links, shown),
+        found=found,
+        traits=profiles(graph, found.of, len(found.sizes)),
         degree=np.bincount(links[0], minlength=len(shown)),
         nearest=nearest,
         similar=_cosines(directions, *_pairs(nearest)).reshape(nearest.shape),
@@ -159,7 +159,6 @@ def map_nodes(z: torch.Tensor, graph: Data, *, seed: int = 0, most: int = MOST_N
         ids=ids,
         notes=notes,
         columns=columns,
-        profiles=profiles(directions, cluster[shown], columns.values()),
         reduced=reduced,
     )
 
@@ -194,38 +193,27 @@ def _labels(graph: Data) -> tuple[Integers, list[str]]:
     return np.where(label >= 0, np.searchsorted(classes, label), -1), names
 
 
-def _numbers(cluster: Integers, count: int, label: Integers) -> Integers:
-    """New numbers for clusters: of the class that each overlaps most, so that colours match, else by size."""
+def _clusters(found: Clusters, label: Integers, names: list[str], links: Integers, shown: Integers) -> Groups:
+    """The clusters, each in the place of the class that it overlaps most, so that their colours match."""
     from scipy.optimize import linear_sum_assignment
 
-    numbers = np.empty(count, dtype=np.int64)
-    if (label < 0).all():
-        numbers[np.argsort(-np.bincount(cluster, minlength=count), kind="stable")] = np.arange(count)
-        return numbers
-    overlap = np.zeros((count, max(count, int(label.max()) + 1)), dtype=np.int64)
-    np.add.at(overlap, (cluster[label >= 0], label[label >= 0]), 1)
-    rows, columns = linear_sum_assignment(overlap, maximize=True)
-    numbers[rows] = columns
-    return numbers
-
-
-def _cluster_names(cluster: Integers, label: Integers, names: list[str]) -> list[str]:
-    """``cluster 3 (91% cats)``: the most common label among its labelled nodes."""
-    titles = []
-    for number in range(int(cluster.max()) + 1):
-        inside = label[(cluster == number) & (label >= 0)]
-        counts = np.bincount(inside, minlength=1)
-        share = f" ({counts.max() / len(inside):.0%} {names[int(counts.argmax())]})" if len(inside) else ""
-        titles.append(f"cluster {number + 1}{share}")
-    return titles
+    count, labelled = len(found.sizes), label >= 0
+    overlap = np.zeros((count, max(count, len(names))), dtype=np.int64)
+    np.add.at(overlap, (found.of[labelled], label[labelled]), 1)
+    _, place = linear_sum_assignment(overlap, maximize=True)
+    titles, numbers = [""] * overlap.shape[1], [0] * overlap.shape[1]
+    for number, (at, counts) in enumerate(zip(place.tolist(), overlap, strict=True), start=1):
+        most = f" ({counts.max() / counts.sum():.0%} {names[int(counts.argmax())]})" if counts.any() else ""
+        titles[at], numbers[at] = f"cluster {number}{most}", number
+    return replace(_groups(place[found.of], titles, links, shown), numbers=numbers)
 
 
 def _groups(of: Integers, names: list[str], links: Integers, shown: Integers) -> Groups:
     source, target = of[shown][links[0]], of[links[1]]
     known = (source >= 0) & (target >= 0)
     same = known & (source == target)
-    counts = [np.bincount(links[0][mask], minlength=len(shown)) for mask in (same, known)]
-    return Groups(of[shown], names, *counts)
+    in_same, in_any = (np.bincount(links[0][mask], minlength=len(shown)) for mask in (same, known))
+    return Groups(of[shown], names, in_same, in_any)
 
 
 def _nearest(unit: NDArray[np.float32]) -> Integers:

@@ -38,7 +38,7 @@ function tableOf(nodes, which, heads = [], more = () => []) {
   const known = ["id", ...heads, ...(labels ? ["label"] : []), "cluster", "degree"];
   const own = columns.map(({ name }) => (known.includes(name) ? `${name} (table)` : name));
   const rows = Array.from(which, (node) => [
-    names[node], ...more(node), ...(labels ? [labels.names[labels.of[node]] ?? ""] : []), clusters.of[node] + 1, degree[node],
+    names[node], ...more(node), ...(labels ? [labels.names[labels.of[node]] ?? ""] : []), clusters.numbers[clusters.of[node]], degree[node],
     ...columns.map(({ text }) => text(node)),
   ]);
   return [[...known, ...own], ...rows];

@@ -12,13 +12,15 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+
 from costa.evaluate.baselines import BASELINES, Baseline
 from costa.evaluate.health import COLLAPSED, remedy
-from costa.evaluate.profiles import Trait
 from costa.evaluate.protocols import PROTOCOLS
 from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult
-from costa.report.charts import Bar, bars, curve, short, strip
+from costa.insight.clusters import CLUSTERS
+from costa.report.charts import Bar, bars, curve, strip
 from costa.report.columns import MOST_BYTES, Columns
 from costa.report.facts import DELTA, BiasByDegree, Facts, Sketched
 from costa.report.nodes import NodeMap
@@ -157,49 +159,40 @@ def map_of_nodes(facts: Facts) -> str:
 
 def clusters(nodes: NodeMap) -> str:
     """What each cluster is: its size, its most typical nodes, and what sets it apart."""
-    n, rows = len(nodes.shown), []
-    for profile in nodes.profiles:
-        typical = ", ".join(_link(nodes, node) for node in profile.typical)
-        apart = "".join(f"<li>{_trait(trait)}</li>" for trait in profile.traits)
+    found, rows = nodes.found, []
+    for cluster, size in enumerate(found.sizes):
+        typical = ", ".join(_link(nodes, node) for node in found.typical[cluster])
+        apart = "".join(f"<li>{escape(str(trait))}</li>" for trait in nodes.traits[cluster])
         rows.append(
-            f'<tr><th scope="row">{escape(nodes.clusters.names[profile.cluster])}</th>'
-            f'<td data-head="nodes">{profile.size:,} <small>{profile.size / n:.0%}</small></td>'
+            f'<tr><th scope="row">cluster {cluster + 1}</th>'
+            f'<td data-head="nodes">{size:,} <small>{size / nodes.of:.0%}</small></td>'
             f'<td data-head="most typical">{typical}</td>'
-            + (
-                f'<td data-head="what sets it apart"><ul>{apart or "<li>no column</li>"}</ul></td>'
-                if nodes.columns.kept
-                else ""
-            )
-            + "</tr>"
+            f'<td data-head="what sets it apart"><ul>{apart or "<li>no column</li>"}</ul></td></tr>'
         )
-    last = '<th scope="col">what sets it apart</th>' if nodes.columns.kept else ""
-    text = (
-        "<p>k-means grouped the vectors without seeing a label. The most typical nodes of a cluster are those whose"
-        " vectors are nearest to its mean; a click shows them on the map.</p>"
-        '<table class="clusters"><thead><tr><th scope="col">cluster</th><th scope="col">nodes</th>'
-        f'<th scope="col">most typical</th>{last}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    many = (
+        f"as many as <code>{CLUSTERS}</code> in the run's folder has"
+        if found.silhouette is None
+        else f"the number with the largest mean silhouette ({found.silhouette:.2f}; near 0, there are no clear groups)"
     )
-    if nodes.columns.kept:
-        text += (
-            '<p class="small">Numbers are compared by their medians, inside the cluster and in all other nodes; words'
-            " by the share of nodes that have them. Only clear differences are listed, of more than three standard"
-            " errors.</p>"
-        )
-    return _section("clusters", "What are the clusters?", text)
+    return _section(
+        "clusters",
+        "What are the clusters?",
+        f"<p>k-means grouped the vectors without seeing a label, into {len(found.sizes)} clusters: {many}."
+        " <code>costa clusters</code> finds the same ones. The most typical nodes of a cluster are those whose vectors"
+        " are nearest to its centre; a click shows them on the map.</p>"
+        '<table class="clusters"><thead><tr><th scope="col">cluster</th><th scope="col">nodes</th>'
+        '<th scope="col">most typical</th><th scope="col">what sets it apart</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+        '<p class="small">Numbers are compared by their medians, or by their means if the medians agree; words by the'
+        " share of nodes that have them. Only clear differences are listed that chance would hardly show.</p>",
+    )
 
 
 def _link(nodes: NodeMap, node: int) -> str:
     """The name of a node, which leads to it on the map."""
-    name = str(nodes.shown[node]) if nodes.ids is None else nodes.ids[node]
+    name = str(node) if nodes.ids is None else nodes.ids[int(np.searchsorted(nodes.shown, node))]
     address = quote(name, safe=LEFT)
     return f'<a href="#id={escape(address)}">{escape(name)}</a>'
-
-
-def _trait(trait: Trait) -> str:
-    name = escape(trait.column)
-    if trait.value is not None:
-        return f"{name}: {trait.inside:.0%} {escape(trait.value)}, elsewhere {trait.outside:.0%}"
-    return f"{name}: median {short(trait.inside)}, elsewhere {short(trait.outside)}"
 
 
 def _column_picker(columns: Columns) -> str:
@@ -254,11 +247,14 @@ def _layout(nodes: NodeMap) -> str:
     )
     if sample:
         shown = f"{len(nodes.shown):,} of {nodes.of:,} nodes"
-        how += f" The map shows {shown}, drawn at random; neighbours are counted in the whole graph."
+        how += (
+            f" The map shows {shown}: the clusters' typical ones, and others drawn at random; neighbours are counted in"
+            " the whole graph."
+        )
     if nodes.edges is None:
         how += " The graph has too many edges to draw them here."
     if nodes.reduced:
-        how += " Clusters and nearest vectors use the first 256 principal components."
+        how += " Nearest vectors are those by the first 256 principal components."
     return how
 
 
@@ -299,8 +295,9 @@ def quality(facts: Facts) -> str:
         ]
         html += bars(rows, caption="Clusters against labels: normalised mutual information", heads=("", "NMI"))
         html += (
-            '<p class="small">k-means groups the vectors without seeing a label; 0 means its groups have nothing to do'
-            f" with the labels, 1 that they are the same. Adjusted Rand index of this run: {clustering.ari:.3f}.</p>"
+            '<p class="small">k-means makes as many groups as there are classes, without seeing a label; 0 means its'
+            " groups have nothing to do with the labels, 1 that they are the same. Adjusted Rand index of this run:"
+            f" {clustering.ari:.3f}.</p>"
         )
     return _section("quality", "How good are the vectors?", html)
 
