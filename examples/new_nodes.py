@@ -22,7 +22,7 @@ def main() -> None:
     arrived = torch.rand(today.num_nodes, generator=torch.Generator().manual_seed(0)) < 0.8
     yesterday = today.subgraph(arrived)
 
-    model = COSTA(views=1, epochs=30, seed=0).fit(yesterday)
+    model = COSTA(views=1, epochs=30, random_state=0).fit(yesterday)
     print(f"fitted on {yesterday.num_nodes} nodes and {yesterday.num_edges // 2} edges")
 
     # rows of length one, as in the linear probe

@@ -22,7 +22,7 @@ def main() -> None:
     """Fit, evaluate, cluster, save, load."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")  # explains the chosen settings
     graph = load_graph("digits")
-    model = COSTA(views=1, epochs=30, seed=0).fit(graph)
+    model = COSTA(views=1, epochs=30, random_state=0).fit(graph)
     z = model.transform(graph)
     print(f"\n{len(z)} nodes, {z.shape[1]} numbers each, columns {', '.join(model.get_feature_names_out()[:2])}, …")
 

@@ -53,7 +53,7 @@ def test_vectors_beat_the_raw_features(graph, views):
 
 def test_a_seed_fixes_the_vectors_and_the_global_generators_are_left_alone(graph):
     before, numpy_before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    first, second, other = (COSTA(epochs=3, settings=SMALL, seed=s).fit_transform(graph) for s in (0, 0, 1))
+    first, second, other = (COSTA(epochs=3, settings=SMALL, random_state=s).fit_transform(graph) for s in (0, 0, 1))
     np.testing.assert_array_equal(first, second)
     assert not np.array_equal(first, other)
     assert torch.equal(before, torch.random.get_rng_state())
@@ -65,16 +65,18 @@ def test_fit_transform_is_fit_and_then_transform(graph, fitted):
 
 
 def test_parameters_are_scikit_learns(graph):
-    model = COSTA(views=2, epochs=4, settings=SMALL, seed=3)
+    model = COSTA(views=2, epochs=4, settings=SMALL, random_state=3)
     assert model.get_params() == {
         "views": 2,
+        "n_components": None,
         "epochs": 4,
         "settings": SMALL,
-        "seed": 3,
+        "random_state": 3,
         "choose": False,
         "device": "auto",
+        "verbose": 0,
     }
-    assert clone(model).set_params(seed=5).seed == 5
+    assert clone(model).set_params(random_state=5).random_state == 5
     with pytest.raises(NotFittedError):
         model.transform(graph)
     with pytest.raises(NotFittedError):
@@ -105,6 +107,8 @@ def _without_edges(rows):
     return np.empty((0, 2), dtype=np.int64), rows
 
 
+WITHOUT_WIDTH = {key: value for key, value in SMALL.items() if key != "encoder.width"}
+"""Some checks set ``n_components``."""
 OWN_WORDS = "it is refused in the package's own words, not in scikit-learn's"
 DOES_NOT_APPLY = {
     "check_n_features_in_after_fitting": OWN_WORDS,
@@ -120,7 +124,7 @@ DOES_NOT_APPLY = {
 
 def test_scikit_learns_own_checks():
     ended = check_estimator(
-        OfRows(epochs=1, settings=SMALL, device="cpu"),
+        OfRows(n_components=8, epochs=1, settings=WITHOUT_WIDTH, device="cpu"),
         expected_failed_checks=DOES_NOT_APPLY,
         on_fail=None,
         on_skip=None,
@@ -138,6 +142,15 @@ def test_scikit_learns_own_checks():
 def test_there_is_a_name_for_every_column(graph, views, kind):
     model = COSTA(views, epochs=1, settings={"encoder.kind": kind, "encoder.width": 8})
     assert model.fit_transform(graph).shape[1] == len(model.get_feature_names_out())
+
+
+@pytest.mark.parametrize("encoder", [{"kind": "gcn"}, {"kind": "appnp", "steps": 2}, {"kind": "hops"}])
+@pytest.mark.parametrize("columns", [7, 16, 700])
+def test_the_vectors_have_as_many_columns_as_asked_for(graph, encoder, columns):
+    settings = {f"encoder.{key}": value for key, value in encoder.items()}
+    model = COSTA(n_components=columns, epochs=1, settings=settings)
+    assert model.fit_transform(graph).shape[1] == columns
+    assert model.origins_["encoder.width"] == "n_components"
 
 
 def test_scikit_learn_is_told_that_a_graph_is_no_table():
@@ -194,7 +207,7 @@ def test_every_way_in_gives_the_same_vectors(graph, fitted):
 
 
 def test_columns_have_names_and_rows_have_ids(graph, fitted):
-    assert fitted.get_feature_names_out()[[0, 15]].tolist() == ["costa0", "costa15"]
+    assert fitted.get_feature_names_out()[[0, 15]].tolist() == ["z0", "z15"]
     edges = pandas.DataFrame({"source": ["bob", "eve"], "target": ["eve", "ada"]})
     features = pandas.DataFrame({"id": ["ada", "bob", "eve"], "age": [31.0, 40.0, 25.0], "height": [1.7, 1.8, 1.6]})
     model = COSTA(epochs=1, settings=SMALL).set_output(transform="pandas")
@@ -313,7 +326,16 @@ def test_joblib_keeps_a_model(graph, fitted, tmp_path):
 
 
 def test_a_model_that_is_not_fitted_can_be_pickled():
-    assert pickle.loads(pickle.dumps(COSTA(seed=4))).seed == 4
+    assert pickle.loads(pickle.dumps(COSTA(random_state=4))).random_state == 4
+
+
+def test_verbose_prints_what_was_chosen_and_how_long_it_took(graph, capsys):
+    COSTA(epochs=1, settings=SMALL).fit(graph)
+    assert capsys.readouterr().out == ""
+    model = COSTA(epochs=1, settings=SMALL, verbose=1).fit(graph)
+    *chosen, last = capsys.readouterr().out.splitlines()
+    assert chosen == [f"[COSTA] {line}" for line in model.choices_]
+    assert last.startswith("[COSTA] 1 epoch in ")
 
 
 def test_choices_are_explained(graph, caplog):
@@ -370,10 +392,15 @@ def test_vectors_that_all_point_one_way_are_said_aloud(graph, caplog):
         ({"settings": {"sketch.density": 0.5}}, "sketch.density was set, but it belongs to sketch.kind = sparse"),
         ({"epochs": 0}, "at least 1"),
         ({"epochs": "many"}, "'many' is not a whole number"),
-        ({"seed": -1}, "seed"),
-        ({"seed": 2**70}, "seed"),
-        ({"seed": "one"}, "seed = 'one' is not a whole number"),
-        ({"seed": None}, "seed = None is not a whole number"),
+        ({"random_state": -1}, "seed"),
+        ({"random_state": 2**70}, "seed"),
+        ({"random_state": "one"}, "random_state = 'one' is not a whole number"),
+        ({"random_state": None}, "random_state = None is not a whole number"),
+        ({"n_components": 0}, "n_components = 0 is out of range: at least 1, or None"),
+        ({"n_components": 2.5}, "n_components = 2.5 is out of range"),
+        ({"n_components": 8, "settings": {"encoder.width": 8}}, "n_components decides encoder.width; leave one of"),
+        ({"n_components": 1, "settings": {"encoder.powers": "0,1"}}, "too few for the 3 hops .* give at least 3"),
+        ({"choose": True, "n_components": 8}, "choose=True decides .* leave out n_components, or choose"),
         ({"choose": True, "settings": {"loss.tau": 1}}, "choose=True decides the method and its settings; leave out"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
@@ -26,9 +26,11 @@ from costa.insight import similar
 from costa.methods import get_method
 from costa.methods.base import Method
 from costa.runs import saving
+from costa.settings.components import with_components
 from costa.settings.explain import explain
 from costa.settings.presets import Resolved, resolve
 from costa.tuning import portfolio
+from costa.wording import counted
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -39,7 +41,7 @@ METHOD_OF_VIEWS = {1: "costa-sv", 2: "costa-mv"}
 """The method by its number of views."""
 
 
-class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class COSTA(TransformerMixin, BaseEstimator):
     """Node embeddings without labels: features and their hops along the edges, encoded by contrasting sketches.
 
     A graph is anything that :func:`costa.graphs.as_graph` takes: a PyG ``Data``, a NetworkX graph, a tuple of a scipy
@@ -50,12 +52,15 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Args:
         views: 2 contrasts two augmented views, which is better on most graphs; 1 contrasts one view with itself.
+        n_components: Number of columns of the vectors; None for the default, at most 512 with hops. With hops it is
+            shared between ``encoder.width`` and ``encoder.columns``; otherwise it is ``encoder.width``.
         epochs: Number of passes over the graph; None for the default.
         settings: Any other setting by its dotted key, such as ``{"sketch.ratio": 0.25, "loss.tau": 0.4}``.
-        seed: Random seed.
+        random_state: Random seed, a whole number: the same one gives the same vectors.
         choose: Whether labels choose the method: ``fit`` trains a small portfolio, baselines included, and keeps the
             candidate with the best validation accuracy (:mod:`costa.tuning.portfolio`); ``views`` is then unused.
         device: ``auto``, ``cpu`` or ``cuda``.
+        verbose: 1 prints what is chosen from the graph and, if training takes more than two seconds, how far it is.
 
     Attributes:
         settings_: Every setting of the fit.
@@ -85,18 +90,22 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self,
         views: int = 2,
         *,
+        n_components: int | None = None,
         epochs: int | None = None,
         settings: Mapping[str, Any] | None = None,
-        seed: int = 0,
+        random_state: int = 0,
         choose: bool = False,
         device: str = "auto",
+        verbose: int = 0,
     ) -> None:
         self.views = views
+        self.n_components = n_components
         self.epochs = epochs
         self.settings = settings
-        self.seed = seed
+        self.random_state = random_state
         self.choose = choose
         self.device = device
+        self.verbose = verbose
 
     def fit(self, graph: Any, y: Any = None) -> COSTA:
         """Train on a graph; labels are ignored or, with ``choose``, choose the method and are not used otherwise.
@@ -141,14 +150,29 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         data = as_graph(graph, columns=self._columns)
         return self._output(self._vectors(data), data)
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the vectors' columns: z0, z1 …, as in the tables of ``costa train`` and ``costa embed``.
+
+        Args:
+            input_features: Ignored; scikit-learn passes the names of the columns that went in.
+        """
+        check_is_fitted(self)
+        return np.array(runs.column_names(self._n_features_out), dtype=object)
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model into a new folder: weights as safetensors, the rest as JSON.
 
         ``COSTA.load`` and ``costa embed FOLDER GRAPH`` read it.
+
+        Args:
+            folder: A folder that does not exist, or is empty.
+            overwrite: Whether it may take the place of an earlier model; anything else in the folder is kept, and an
+                error says so.
         """
         check_is_fitted(self)
-        parameters = {name: value for name, value in self.get_params().items() if name != "device"}
-        saving.save(Path(folder), self.method_, self._about | {"parameters": parameters}, self._columns)
+        parameters = {name: value for name, value in self.get_params().items() if name not in ("device", "verbose")}
+        about = self._about | {"parameters": parameters}
+        saving.save(Path(folder), self.method_, about, self._columns, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, device: str = "auto") -> COSTA:
@@ -168,7 +192,7 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         parameters = about.get("parameters") or again
         if not set(parameters) <= set(cls().get_params()):
             raise saving.damaged(Path(folder), "parameters")
-        model = cls(**{"seed": about["seed"]} | parameters, device=device)
+        model = cls(**{"random_state": about["seed"]} | parameters, device=device)
         try:
             _candidates(about)
         except (KeyError, TypeError, ValueError):
@@ -213,9 +237,14 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Train COSTA; return the vectors."""
         method = get_method(METHOD_OF_VIEWS[self.views])
         resolved = resolve(method, graph, given=self.settings or {}, epochs=self.epochs)
-        choices = _explained(resolved, graph)
-        seed = int(self.seed)
-        built, outcome, z = training.train_and_embed(method, resolved.values, graph, seed=seed, device=device)
+        if self.n_components is not None:
+            resolved = with_components(resolved, graph.num_features, int(self.n_components))
+        choices = self._explained(resolved, graph)
+        seed, epochs = int(self.random_state), resolved.values.train.epochs
+        lines = training.progress_lines(epochs, self._tell) if self.verbose else None
+        built, outcome, z = training.train_and_embed(
+            method, resolved.values, graph, seed=seed, device=device, report=lines
+        )
         status = health.status(z, graph.x, built.code_columns)
         if "diverged" in (outcome.status, status):
             remedy = health.remedy("diverged", resolved.origins)
@@ -226,34 +255,60 @@ class COSTA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             logger.warning("%s.", outcome.watched)
         if training.loss_fell(outcome.losses) is False:
             logger.warning("%s.", training.FLAT)
+        self._tell(f"{counted(outcome.epochs, 'epoch')} in {outcome.seconds:.1f} s")
         built.forget()
-        about = saving.describe(built, resolved, graph, self.seed)
+        about = saving.describe(built, resolved, graph, seed)
         self._become(built, about | {"choices": choices}, graph.get("columns"))
         return z
 
     def _choose(self, graph: Data, y: torch.Tensor | None, device: torch.device) -> torch.Tensor:
         """Train the portfolio and keep the best candidate; return its vectors."""
-        choice = portfolio.choose(
-            graph, y, seed=int(self.seed), device=device, epochs=self.epochs, report=lambda row: logger.info("%s.", row)
-        )
+
+        def report(row: portfolio.Compared) -> None:
+            logger.info("%s.", row)
+            self._tell(str(row))
+
+        seed = int(self.random_state)
+        choice = portfolio.choose(graph, y, seed=seed, device=device, epochs=self.epochs, report=report)
         assert choice.trained is not None
         built, _, z = choice.trained
         resolved = choice.chosen.resolve(graph, self.epochs)
-        about = saving.describe(built, resolved, graph, self.seed) | {"chosen": choice.to_dict()}
-        self._become(built, about | {"choices": _explained(resolved, graph)}, graph.get("columns"))
+        about = saving.describe(built, resolved, graph, seed) | {"chosen": choice.to_dict()}
+        self._become(built, about | {"choices": self._explained(resolved, graph)}, graph.get("columns"))
         return z
+
+    def _explained(self, resolved: Resolved, graph: Data) -> list[str]:
+        """What was chosen from the graph and why; the logger says it too."""
+        choices = explain(resolved, graph)
+        for line in choices:
+            logger.info("%s.", line)
+            self._tell(line)
+        return choices
+
+    def _tell(self, line: str) -> None:
+        """Print a line if ``verbose``."""
+        if self.verbose:
+            print(f"[{type(self).__name__}] {line}", flush=True)
 
     def _check_parameters(self) -> None:
         if isinstance(self.views, bool) or self.views not in tuple(METHOD_OF_VIEWS):
             raise InputError(f"views = {self.views!r} is out of range: 1 or 2.")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
-            raise InputError(f"seed = {self.seed!r} is not a whole number; give one from 0 to 2^63 − 1.")
+        if not _is_whole(self.random_state):
+            raise InputError(
+                f"random_state = {self.random_state!r} is not a whole number; give one from 0 to 2^63 − 1."
+            )
+        if self.n_components is not None and not (_is_whole(self.n_components) and self.n_components > 0):
+            raise InputError(f"n_components = {self.n_components!r} is out of range: at least 1, or None.")
         if self.settings is not None and not isinstance(self.settings, Mapping):
             raise InputError(
                 f"settings must be a dictionary such as {{'sketch.ratio': 0.25}}, not a {type(self.settings).__name__}."
             )
         if self.choose and self.settings:
             raise InputError("choose=True decides the method and its settings; leave out settings, or choose.")
+        if self.choose and self.n_components is not None:
+            raise InputError("choose=True decides the method and its settings; leave out n_components, or choose.")
+        if both := {"encoder.width", "encoder.columns"} & set(self.settings or {} if self.n_components else {}):
+            raise InputError(f"n_components decides {min(both)}; leave one of them out.")
 
     def _become(self, method: Method, about: saving.About, columns: Columns | None) -> None:
         """Take over a trained method, its ``config.json``, and what became of the columns of a table."""
@@ -311,9 +366,5 @@ def _labels(y: Any, graph: Data) -> torch.Tensor | None:
     return codes
 
 
-def _explained(resolved: Resolved, graph: Data) -> list[str]:
-    """What was chosen from the graph and why; the logger says it too."""
-    choices = explain(resolved, graph)
-    for line in choices:
-        logger.info("%s.", line)
-    return choices
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -1,7 +1,8 @@
-"""How to word counts, durations, differences and unknown names for a person."""
+"""How to word counts, durations, differences, unknown names and small tables for a person."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+import html
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def counted(number: int, what: str) -> str:
@@ -22,6 +23,19 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def html_table(heading: str, rows: Iterable[Sequence[str]]) -> str:
+    """A table for a notebook: a heading, then lines whose first cell names them.
+
+    >>> html_table("a < b", [("accuracy", "81.0 %")])
+    '<table><caption>a &lt; b</caption><tr><th>accuracy</th><td>81.0 %</td></tr></table>'
+    """
+    lines = (
+        f"<tr><th>{html.escape(name)}</th>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+        for name, *cells in rows
+    )
+    return f"<table><caption>{html.escape(heading)}</caption>{''.join(lines)}</table>"
 
 
 def signed(difference: float) -> str:

@@ -5,6 +5,7 @@ import io
 import os
 import signal
 import subprocess
+import threading
 
 import pytest
 import typer
@@ -66,6 +67,31 @@ def test_a_note_is_printed_if_there_is_one(capsys):
     assert capsys.readouterr().out == ""
     console.note("few labels")
     assert capsys.readouterr().out == "  Note: few labels.\n"
+
+
+def test_work_that_takes_long_is_said_on_standard_error(capsys, monkeypatch):
+    with console.busy("Counting"):
+        pass
+    assert capsys.readouterr() == ("", "")
+    said, heard = threading.Event(), io.StringIO()
+    heard.flush = said.set
+    monkeypatch.setattr(console.sys, "stderr", heard)
+    monkeypatch.setattr(console, "LONG", 0.0)
+    with console.busy("Counting"):
+        assert said.wait(10)
+    assert heard.getvalue() == "Counting …\n"
+    assert capsys.readouterr().out == ""
+
+
+def test_with_quiet_only_results_are_printed(capsys):
+    with console.results_only():
+        console.tell("on the way")
+        console.say_stage("a stage")
+        console.tell_table(("a",), [("b",)])
+        console.say("a result")
+    assert capsys.readouterr().out == "a result\n"
+    console.tell("on the way")
+    assert capsys.readouterr().out == "on the way\n"
 
 
 def test_a_table_aligns_numbers_to_the_right(capsys):

@@ -27,7 +27,7 @@ def test_the_labels_that_are_missing_are_predicted_and_the_others_kept(own_graph
     assert all(0.5 <= float(row["probability"]) <= 1 for row in rows[:3])
     for number, row in enumerate(rows[3:], start=3):
         assert (row["label"], row["probability"]) == (["blue", "red"][number % 2], "")
-    assert "\nfriends: 57 of 60 nodes have a label, of 2 classes; 3 are predicted.\n" in result.out
+    assert "friends: 57 of 60 nodes have a label, of 2 classes; 3 are predicted.\n" in result.out
     for said in ("the vectors ", "raw features ", "the most common class ", "51 %", "calibration error"):
         assert said.replace("51 %", "50.9 %") in result.out
     assert result.out.endswith(f"{tmp_path / 'run' / 'predictions.csv'}\n")

@@ -73,7 +73,7 @@ def test_a_run_that_is_not_above_a_baseline_is_told_so(capsys, ours, method, sai
             Metrics("raw", "d", 0, "collapsed"),
             "collapsed: all vectors point the same way, lie along one line, or are zero",
         ),
-        (Metrics("gca", "d", 0, "ok", 9, loss_fell=False), "Note: the loss did not fall by more than it varies"),
+        (Metrics("gca", "d", 0, "ok", 9, loss_fell=False), "Note: the loss stayed flat: it did not fall by more than"),
         (
             Metrics("gca", "d", 0, "ok", 5, watch=Watched(0.002, 3, stopped=False)),
             "Note: the vectors were about to collapse, so training went back and goes on from epoch 3",

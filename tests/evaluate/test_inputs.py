@@ -7,6 +7,7 @@ import torch
 from costa.errors import InputError
 from costa.evaluate import inputs
 from costa.evaluate.inputs import checked_labels, class_codes, stacked_rows, unit_rows
+from costa.evaluate.probe import linear_probe
 from costa.nn.sparse import SparseMatrix, is_csr
 
 
@@ -20,14 +21,24 @@ def test_labels_become_integers_on_the_cpu():
         assert (label.dtype, label.tolist()) == (torch.int64, [0, 1, 1])
 
 
+def test_labels_may_be_text(blobs):
+    for given in (["red", "blue", "", "red"], np.array(["red", "blue", None, "red"], dtype=object)):
+        assert checked_labels(given).tolist() == [1, 0, -1, 1]
+    z, y = blobs()
+    texts = [f"class {label}" if label >= 0 else "" for label in y.tolist()]
+    assert linear_probe(z, texts, repeats=2) == linear_probe(z, y, repeats=2)
+
+
 @pytest.mark.parametrize(
     ("y", "message"),
     [
         (None, "has no labels"),
         (torch.full((100,), -1), "has no labels"),
         (torch.zeros(100, dtype=torch.long), "all labelled nodes are of one class"),
-        (torch.zeros(100, 2, dtype=torch.long), r"one integer per node, not int64 of shape \(100, 2\)"),
-        (torch.zeros(100), "one integer per node, not float32"),
+        (torch.zeros(100, 2, dtype=torch.long), r"one integer or text per node, not int64 of shape \(100, 2\)"),
+        (["red", "", "red"], "all labelled nodes are of one class"),
+        (np.array([["red"], ["blue"]]), r"not text of shape \(2, 1\)"),
+        (torch.zeros(100), "one integer or text per node, not float32"),
     ],
 )
 def test_bad_labels_get_a_sentence(y, message):

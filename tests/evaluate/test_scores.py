@@ -14,6 +14,15 @@ def test_the_text_carries_the_protocol():
     assert str(Score.of([0.815], "public")) == "81.5 % (public, 1 split)"
 
 
+def test_a_notebook_shows_the_protocol_too():
+    score = Score.of([0.85, 0.83], "random-20-80")
+    shown = ProbeResult("random-20-80", 0.2, score, Score.of([0.5, 0.5], "random-20-80"))._repr_html_()
+    assert "<caption>random-20-80, 2 splits</caption>" in shown
+    assert "<th>accuracy</th><td>84.0 ± 1.4 %</td>" in shown
+    assert "<th>macro-F1</th><td>50.0 ± 0.0 %</td>" in shown
+    assert "<td>84.0 ± 1.4 %</td>" in score._repr_html_()
+
+
 def test_the_deviation_is_the_samples():
     score = Score.of([0.5, 0.7, 0.9], "public")
     assert score.mean == pytest.approx(0.7)

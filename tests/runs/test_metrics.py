@@ -58,6 +58,16 @@ def test_they_come_back_from_json(metrics, tmp_path):
     assert module.read_metrics(tmp_path) == bare
 
 
+def test_a_notebook_shows_the_scores_beside_the_baselines(metrics):
+    shown = replace(metrics, dataset="<mine>")._repr_html_()
+    assert "<caption>costa-sv on &lt;mine&gt;, seed 3</caption>" in shown
+    (probe,) = metrics.probes
+    assert f"<th>accuracy, {probe.protocol}</th><td>{probe.accuracy.percent}</td>" in shown
+    assert "<th>baseline: raw features</th><td>70.0 %</td>" in shown
+    assert "<th>NMI of k-means</th><td>0.500</td>" in shown
+    assert "accuracy" not in Metrics("raw", "d", 0, "diverged")._repr_html_()
+
+
 def test_a_file_of_an_earlier_version_is_read(metrics, tmp_path):
     entry = metrics.to_dict()
     later = (

@@ -35,7 +35,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=KINDS)
 def model(graph, request):
-    return COSTA(views=2, epochs=2, settings=SMALL | KINDS[request.param], seed=np.int64(3)).fit(graph)
+    return COSTA(views=2, epochs=2, settings=SMALL | KINDS[request.param], random_state=np.int64(3)).fit(graph)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def saved(model, tmp_path):
 def test_a_model_comes_back_as_it_was(graph, model, saved):
     again = COSTA.load(saved)
     np.testing.assert_array_equal(again.transform(graph), model.transform(graph))
-    assert (again.views, again.epochs, again.seed, again.device) == (2, 2, 3, "auto")
+    assert (again.views, again.epochs, again.random_state, again.device) == (2, 2, 3, "auto")
     assert again.settings_ == model.settings_
     assert again.origins_ == model.origins_
     assert again.choices_ == model.choices_
@@ -83,7 +83,7 @@ def test_a_run_can_be_loaded(graph, tmp_path):
     run(tmp_path / "run", graph, "costa-sv", **{"sketch.kind": "sparse", "sketch.density": 0.2})
     model = COSTA.load(tmp_path / "run")
     np.testing.assert_array_equal(model.transform(graph), np.load(tmp_path / "run" / "embeddings.npy"))
-    assert (model.views, model.epochs, model.seed) == (1, 2, 5)
+    assert (model.views, model.epochs, model.random_state) == (1, 2, 5)
     np.testing.assert_array_equal(clone(model).fit_transform(graph), model.transform(graph))
 
 
@@ -117,11 +117,25 @@ def test_nothing_is_written_over(model, saved, tmp_path):
     assert (tmp_path / "file").read_text() == (tmp_path / "full" / "notes.txt").read_text() == "mine"
 
 
+def test_a_model_is_written_over_if_that_is_asked_for_and_nothing_else_is(model, graph, saved, tmp_path):
+    other = clone(model).set_params(random_state=8).fit(graph)
+    other.save(saved, overwrite=True)
+    np.testing.assert_array_equal(COSTA.load(saved).transform(graph), other.transform(graph))
+    assert {path.name for path in saved.parent.iterdir()} == {saved.name}
+    with pytest.raises(InputError, match="choose another folder or give overwrite=True"):
+        model.save(saved)
+    (saved / "notes.txt").write_text("mine")
+    run(tmp_path / "run", graph, "costa-mv")
+    for taken in (saved, tmp_path / "run"):
+        with pytest.raises(InputError, match=r"is not a model that `COSTA\.save` wrote, so it is kept"):
+            model.save(taken, overwrite=True)
+
+
 def test_an_empty_folder_and_one_in_a_new_place_are_fine(model, tmp_path):
     (tmp_path / "empty").mkdir()
     for folder in (tmp_path / "empty", tmp_path / "new" / "place"):
         model.save(folder)
-        assert COSTA.load(str(folder)).seed == 3
+        assert COSTA.load(str(folder)).random_state == 3
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(model, tmp_path):

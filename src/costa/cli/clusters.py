@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from costa.cli import options
-from costa.cli.console import say
+from costa.cli.console import busy, say
 from costa.errors import InputError
 from costa.wording import counted
 
@@ -28,8 +28,9 @@ def clusters(
 
     if number != "auto" and not number.isdecimal():
         raise InputError(f"--clusters {number} is not a number of clusters; give one, such as 8, or auto.")
-    data = runs.load_run_graph(run, data_dir, memory)
-    found = cluster_nodes(runs.load_embeddings(run), None if number == "auto" else int(number))
+    with busy("Clustering the nodes"):
+        data = runs.load_run_graph(run, data_dir, memory)
+        found = cluster_nodes(runs.load_embeddings(run), None if number == "auto" else int(number))
     path, ids = run / CLUSTERS, ids_of(data)
     write_clusters(path, data, found)
     chosen = "" if found.silhouette is None else f", chosen by the mean silhouette ({found.silhouette:.2f})"

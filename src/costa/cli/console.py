@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ console = Console(highlight=False, markup=False)
 
 REWRITTEN_EVERY, SAID_EVERY = 0.2, 30.0
 """Seconds between two lines about a stage: on a terminal, which shows the last of them, and elsewhere."""
+LONG = 2.0
+"""Seconds after which work is said to go on."""
 
 
 _quiet = False
@@ -117,6 +120,25 @@ def say_stage(stage: str, share: float = 0.0, /) -> None:
     else:
         say(stage)
         _stage.begin()
+
+
+@contextmanager
+def busy(work: str) -> Iterator[None]:
+    """Say what is going on: beside a spinner on a terminal; elsewhere, if it takes long, in a line on standard error.
+
+    Only results are on standard output then, for whoever reads them.
+    """
+    if console.is_terminal:
+        with console.status(f"{work} …"):
+            yield
+        return
+    late = threading.Timer(LONG, print, [f"{work} …"], {"file": sys.stderr, "flush": True})
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 def note(sentence: str | None) -> None:

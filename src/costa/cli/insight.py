@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from costa.cli import options
-from costa.cli.console import console, number, print_table, say
+from costa.cli.console import busy, number, print_table, say
 from costa.errors import InputError
 
 
@@ -40,7 +40,7 @@ def bias(
     data = load_graph(graph, data_dir=data_dir)
     model = distortion.trained(run, data, where) if run else distortion.untrained(data, where)
     say(f"{describe(data)}; {model.title if run is None else run}, {draws} draws on {where}\n")
-    with console.status(f"{draws} draws of each augmentation"):
+    with busy(f"Drawing each augmentation {draws} times"):
         measured = distortion.distortion(model, data, edge_rate=edge_rate, mask_rate=mask_rate, draws=draws)
     say("Median bias of the nodes of each degree, in percent of a vector's length")
     columns = ("degree", "nodes", *(distortion.COLUMNS[name] for name in measured.biases))
@@ -81,7 +81,8 @@ def bounds(
 
     data = load_graph(graph, data_dir=data_dir)
     h = features_of(data, training.resolve_device(device), raw=raw, run=run)
-    surveyed = survey(h, sketch or ["gaussian"], k or [64, 256, 1024], eps)
+    with busy("Drawing sketches"):
+        surveyed = survey(h, sketch or ["gaussian"], k or [64, 256, 1024], eps)
     whose = "its features" if raw else f"the vectors of {run}" if run else "the vectors of an untrained encoder"
     size = f"n = {surveyed.nodes:,}, d = {surveyed.columns:,}, effective rank {surveyed.effective_rank:.1f}"
     say(f"{data.name}, {whose}: {size}")

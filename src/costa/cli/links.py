@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from costa.cli import options
-from costa.cli.console import print_table, say
+from costa.cli.console import busy, print_table, say
 from costa.wording import counted
 
 SHOWN = 5
@@ -28,7 +28,8 @@ def links(
     """
     from costa.insight.links import links_of_run, write_links
 
-    likely = links_of_run(run, k, data_dir, memory)
+    with busy("Scoring pairs of nodes"):
+        likely = links_of_run(run, k, data_dir, memory)
     path = out or run / "links.csv"
     write_links(path, likely.rows)
     say(f"Scored by the {likely.scored_by}.\nLooked at {likely.looked_at}.\n")

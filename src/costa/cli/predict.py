@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costa.cli import options
-from costa.cli.console import note, print_table, say
+from costa.cli.console import busy, note, print_table, say
 from costa.graphs import graph_words
 from costa.wording import counted
 
@@ -35,12 +35,14 @@ def predict(
     out = run / "predictions.csv" if out is None else out
     check_place(out)
     where = training.resolve_device(device)
-    data = runs.load_run_graph(run, data_dir, memory)
+    with busy("Reading the graph"):
+        data = runs.load_run_graph(run, data_dir, memory)
     predictions.check(data)
     z = runs.load_embeddings(run)
-    say("Cross-validating the vectors and the raw features …")
-    classifier, expected = predictions.learn(z, data, where)
-    predictions.write_predictions(out, z, data, classifier)
+    with busy("Cross-validating the vectors and the raw features"):
+        classifier, expected = predictions.learn(z, data, where)
+    with busy("Predicting"):
+        predictions.write_predictions(out, z, data, classifier)
     print_summary(data, len(classifier.codes), expected)
     note(_few(predictions.rarely_labelled(data)))
     note(_not_above(expected, runs.read_config(run)))

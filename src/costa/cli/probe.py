@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from costa.cli import options
-from costa.cli.console import given_of, note, number, print_table, say
+from costa.cli.console import busy, given_of, note, number, print_table, say
 from costa.errors import InputError
 from costa.wording import counted
 
@@ -52,8 +52,9 @@ def probe(
     from costa.tuning.portfolio import not_held_out
 
     where = training.resolve_device(device)
-    data = runs.load_run_graph(run, data_dir, memory)
-    result = runs.probe_graph(runs.load_embeddings(run), data, protocol, repeats, where)
+    with busy(f"Evaluating the vectors by {protocol}"):
+        data = runs.load_run_graph(run, data_dir, memory)
+        result = runs.probe_graph(runs.load_embeddings(run), data, protocol, repeats, where)
     sample = sample_of(data.y)
     runs.add_probe(run, result, sample)
     say(f"{run}: accuracy {result.accuracy}\n{' ' * len(str(run))}  macro-F1 {result.macro_f1}")
@@ -69,7 +70,8 @@ def _probe_links(run: Path, data_dir: Path | None, memory: str | None) -> None:
     from costa.evaluate.links import HITS, LINK_BASELINES
     from costa.evaluate.pair_scores import VECTOR_SCORES
 
-    result = runs.probe_links(run, data_dir, memory)
+    with busy("Scoring the held-out edges"):
+        result = runs.probe_links(run, data_dir, memory)
 
     def row(name: str, validation: float | None, score: LinkScore) -> list[str]:
         numbers = [validation, score.auc, score.ap, *score.hits.values()]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from costa.cli import options
-from costa.cli.console import print_table, say
+from costa.cli.console import busy, print_table, say
 
 
 def similar(
@@ -22,7 +22,8 @@ def similar(
     from costa.graphs.labels import classes_of, label_text
     from costa.insight.similar import find_node, ids_of, most_similar
 
-    data = runs.load_run_graph(run, data_dir, memory)
+    with busy("Reading the graph"):
+        data = runs.load_run_graph(run, data_dir, memory)
     ids, y, notes = ids_of(data), data.get("y"), data.get("node_notes")
     row = find_node(ids, node)
     nearest = dict(most_similar(runs.load_embeddings(run), row, k))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from costa.errors import InputError
-from costa.graphs.labels import classes_of
+from costa.graphs.labels import as_labels, classes_of, encode_labels
 from costa.nn.sparse import is_csr, rows_of, with_values
 
 
@@ -18,14 +19,13 @@ def class_codes(label: Tensor) -> Tensor:
     return torch.searchsorted(classes_of(label), label).masked_fill(label < 0, -1)
 
 
-def checked_labels(y: Tensor | np.ndarray | None) -> Tensor:
-    """The labels as a checked integer tensor on the CPU."""
+def checked_labels(y: Tensor | np.ndarray | Sequence[Any] | None) -> Tensor:
+    """The labels as a checked integer tensor on the CPU; labels as text become codes, as in :func:`as_labels`."""
     if y is None:
         raise InputError("the graph has no labels (y is None), so there is nothing to score embeddings against.")
-    label = y.detach().cpu() if isinstance(y, Tensor) else torch.tensor(np.asarray(y))
+    label = y.detach().cpu() if isinstance(y, Tensor) else _as_tensor(np.asarray(y))
     if label.dim() != 1 or label.is_floating_point():
-        kind = str(label.dtype).removeprefix("torch.")
-        raise InputError(f"the labels must be one integer per node, not {kind} of shape {tuple(label.shape)}.")
+        raise _not_labels(str(label.dtype).removeprefix("torch."), label.shape)
     label = label.long()
     count = len(classes_of(label))
     if count < 2:
@@ -35,6 +35,19 @@ def checked_labels(y: Tensor | np.ndarray | None) -> Tensor:
             else "all labelled nodes are of one class, so there is nothing to predict; label nodes of another class."
         )
     return label
+
+
+def _as_tensor(y: np.ndarray) -> Tensor:
+    """The labels as they are if they are numbers, and otherwise as codes."""
+    if y.dtype.kind not in "OUST":
+        return torch.tensor(y)
+    if y.ndim != 1:
+        raise _not_labels("text", y.shape)
+    return encode_labels(as_labels(y))[0]
+
+
+def _not_labels(kind: str, shape: Sequence[int]) -> InputError:
+    return InputError(f"the labels must be one integer or text per node, not {kind} of shape {tuple(shape)}.")
 
 
 DENSE = 2**26

@@ -48,7 +48,7 @@ SOLVERS: Mapping[str, Solver] = {"torch": fit_predict, "sklearn": fit_predict_sk
 
 def linear_probe(
     z: Tensor | np.ndarray,
-    y: Tensor | np.ndarray | None,
+    y: Tensor | np.ndarray | Sequence[Any] | None,
     protocol: str = "random-10-10-80",
     *,
     repeats: int = 20,
@@ -64,7 +64,7 @@ def linear_probe(
 
     Args:
         z: Embeddings, n × d; a CSR tensor may be wide.
-        y: The class of each node, any integers; a negative class means unlabelled.
+        y: The class of each node: any integers, of which negative ones mean unlabelled, or text, empty if unlabelled.
         protocol: A name in ``PROTOCOLS``.
         repeats: Number of splits; for ``public`` at most the number in the masks.
         first_split: The seed of the first split.
@@ -86,7 +86,7 @@ def linear_probe(
 
 def linear_probes(
     zs: Sequence[Tensor | np.ndarray] | Tensor | np.ndarray,
-    y: Tensor | np.ndarray | None,
+    y: Tensor | np.ndarray | Sequence[Any] | None,
     protocol: str = "random-10-10-80",
     *,
     repeats: int = 20,
@@ -112,12 +112,13 @@ def linear_probes(
     if solver not in SOLVERS:
         raise InputError(f"there is no solver '{solver}'; choose one of: {', '.join(SOLVERS)}.")
     last = repeats if own_splits is None else max(own_splits) + 1
-    parts = splits(protocol, y, repeats=last, first=first_split, masks=masks)
+    label = checked_labels(y)
+    parts = splits(protocol, label, repeats=last, first=first_split, masks=masks)
     if own_splits is not None:
         if last > len(parts):
             raise InputError(f"split {last - 1} does not exist: the graph's masks have splits 0 to {len(parts) - 1}.")
         parts = [parts[number] for number in own_splits]
-    rule, label = PROTOCOLS[protocol], checked_labels(y)
+    rule = PROTOCOLS[protocol]
     x = stacked_rows(zs, len(label), device)
 
     fit_on = [torch.cat([part.train, part.validation]) if rule.selection == "refit" else part.train for part in parts]

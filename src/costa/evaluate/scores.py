@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from costa.wording import counted
+from costa.wording import counted, html_table
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,9 @@ class Score:
 
     def __str__(self) -> str:
         return f"{self.percent} ({self.protocol}, {counted(len(self.per_split), 'split')})"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"{self.protocol}, {counted(len(self.per_split), 'split')}", [("score", self.percent)])
 
     def to_dict(self) -> dict[str, Any]:
         """``mean``, ``std`` and ``per_split`` as plain numbers."""
@@ -83,6 +86,10 @@ class ProbeResult:
             f"{self.protocol}, {counted(len(self.accuracy.per_split), 'split')}: "
             f"accuracy {self.accuracy.percent}, macro-F1 {self.macro_f1.percent}"
         )
+
+    def _repr_html_(self) -> str:
+        heading = f"{self.protocol}, {counted(len(self.accuracy.per_split), 'split')}"
+        return html_table(heading, [("accuracy", self.accuracy.percent), ("macro-F1", self.macro_f1.percent)])
 
     def by_split(self) -> dict[int, float]:
         """The accuracy on each split."""

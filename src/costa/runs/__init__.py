@@ -15,4 +15,4 @@ from costa.runs.jobs import DEFAULT_PROTOCOLS, Job
 from costa.runs.metrics import Metrics, pair_scores, read_metrics
 from costa.runs.models import embed, embed_rows, load_model, read_settings, rebuild
 from costa.runs.provenance import commit, reset_peak_memory, versions
-from costa.runs.vectors import check_vector_path, load_embeddings, write_parts, write_vectors
+from costa.runs.vectors import check_vector_path, column_names, load_embeddings, write_parts, write_vectors

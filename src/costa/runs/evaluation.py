@@ -68,6 +68,7 @@ def evaluate(
     nodes = sampled_nodes(graph.y)
     labels = labels_of(graph, nodes)
     probes: list[list[ProbeResult]] = [[] for _ in vectors]
+    announce(f"Evaluating the vectors by {' and '.join(protocols)} …")
     baselines = None
     for protocol in protocols:
         try:

@@ -108,7 +108,7 @@ def start_run(job: Job, folder: Path, seed: int) -> Metrics | None:
     flat = settings.flatten(job.resolved.values)
     if job.resume and (folder / CONFIG).exists():
         check_same_nodes(folder, job.graph)
-        check_same_held_out(folder, job.held_out)
+        check_same_held_out(folder, job.held_out)  # with other edges held out, training would see others
         check_same_content(folder, job.graph)
         check_same_settings(folder, flat)
         if has_ended(folder):

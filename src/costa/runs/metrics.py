@@ -16,6 +16,7 @@ from costa.evaluate.samples import Sample
 from costa.evaluate.scores import ProbeResult
 from costa.runs.files import METRICS, SCHEMA, read_json, write_json
 from costa.training import Watched
+from costa.wording import duration, html_table
 
 PLAIN = (
     *("method", "dataset", "seed", "status", "epochs", "seconds", "embed_seconds", "trained_together", "processes"),
@@ -110,6 +111,18 @@ class Metrics:
             "floor": baselines,
             "links": None if self.links is None else self.links.to_dict(),
         }
+
+    def _repr_html_(self) -> str:
+        """How the run ended and what it scored, for a notebook."""
+        rows = [("status", self.status), ("epochs", f"{self.epochs:,}"), ("training", duration(self.seconds))]
+        for probe in self.probes:
+            rows += [(f"accuracy, {probe.protocol}", probe.accuracy.percent)]
+            rows += [(f"macro-F1, {probe.protocol}", probe.macro_f1.percent)]
+        if self.clustering is not None:
+            rows.append(("NMI of k-means", f"{self.clustering.nmi:.3f}"))
+        for name, score in (self.baselines or {}).items():
+            rows.append((f"baseline: {BASELINES[name]}", f"{100 * score.accuracy:.1f} %"))
+        return html_table(f"{self.method} on {self.dataset}, seed {self.seed}", rows)
 
     def best_baseline(self, measure: str = "accuracy") -> tuple[str, float] | None:
         """The name and the score of the best baseline by a measure; None without baselines."""

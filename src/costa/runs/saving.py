@@ -25,7 +25,7 @@ from costa.errors import InputError
 from costa.graphs.columns import Columns
 from costa.methods.base import Method
 from costa.runs.columns import save_columns
-from costa.runs.files import CONFIG, SCHEMA, refuse_newer
+from costa.runs.files import COLUMNS, CONFIG, MODEL, SCHEMA, refuse_newer
 from costa.runs.models import load_model, read_settings, save_state
 from costa.runs.provenance import versions
 from costa.settings.presets import Resolved
@@ -53,18 +53,25 @@ def describe(method: Method, resolved: Resolved, graph: Data, seed: int) -> Abou
     }
 
 
-def save(folder: Path, method: Method, about: About, columns: Columns | None = None) -> None:
-    """Write a new folder, which appears only when it is complete; nothing is overwritten.
+def save(
+    folder: Path, method: Method, about: About, columns: Columns | None = None, *, overwrite: bool = False
+) -> None:
+    """Write a new folder, which appears only when it is complete.
 
     Args:
         folder: A folder that does not exist, or is empty.
         method: The trained method.
         about: From :func:`describe`, with any further fields.
         columns: How a table becomes the features that it was trained on, if it was one.
+        overwrite: Whether it may take the place of a model that was saved; never of a RUN folder or anything else.
     """
     folder = folder.expanduser().absolute()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} already exists and is not overwritten; choose another folder.")
+    taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    if taken and not overwrite:
+        offer = " or give overwrite=True" if _is_model(folder) else ""
+        raise InputError(f"{folder} already exists and is not overwritten; choose another folder{offer}.")
+    if taken and not _is_model(folder):
+        raise InputError(f"{folder} is not a model that `COSTA.save` wrote, so it is kept; choose another folder.")
     temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.partial")
     try:
         temporary.mkdir(parents=True)
@@ -72,13 +79,21 @@ def save(folder: Path, method: Method, about: About, columns: Columns | None = N
         text = json.dumps(about, indent=2, ensure_ascii=False, default=_plain)
         (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
         save_state(temporary, method.state_dict())
+        before = temporary.with_suffix(".before")
         if folder.exists():
-            folder.rmdir()  # not every system renames onto an empty folder
+            os.replace(folder, before)  # not every system renames onto a folder
         os.replace(temporary, folder)
+        shutil.rmtree(before, ignore_errors=True)
     except OSError as problem:
         raise InputError(f"{folder} cannot be written ({problem.strerror}); choose another folder.") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a folder holds a model and nothing else."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    return {CONFIG, MODEL} <= names <= {CONFIG, MODEL, COLUMNS}
 
 
 def load(folder: Path, device: torch.device) -> tuple[Method, About]:

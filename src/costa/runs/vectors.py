@@ -68,13 +68,22 @@ def write_rows(path: Path, parts: Iterable[torch.Tensor], n: int, done: Done = u
     return Written(finite, some)
 
 
+def column_names(columns: int) -> list[str]:
+    """What the columns of vectors are called, in every table of them.
+
+    >>> column_names(3)
+    ['z0', 'z1', 'z2']
+    """
+    return [f"z{column}" for column in range(columns)]
+
+
 def write_vectors(path: Path, z: np.ndarray, ids: Sequence[Any] | None = None, done: Done = unheard) -> None:
     """Write vectors as ``.npy``, or as ``.csv`` or ``.parquet`` with a column of ids (row numbers without ids)."""
     check_vector_path(path)
     if path.suffix == ".npy":
         np.save(path, z)
         return
-    names = [f"z{column}" for column in range(z.shape[1])]
+    names = column_names(z.shape[1])
     ids = range(len(z)) if ids is None else ids
     parts = ((list(ids[start : start + ROWS]), z[start : start + ROWS]) for start in range(0, len(z), ROWS))
     if path.suffix == ".csv":

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from statistics import fmean
 
 FLAT = (
-    "the loss did not fall by more than it varies from epoch to epoch, so training taught the encoder little; raise"
-    " train.lr or train.epochs"
+    "the loss stayed flat: it did not fall by more than it varies from epoch to epoch, so the encoder may have learned"
+    " little; a larger train.lr or more epochs may help"
 )
 """What is said of a loss that did not fall."""
 ENOUGH = 8

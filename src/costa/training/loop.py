@@ -80,15 +80,21 @@ def prepare(methods: Sequence[GradientMethod], graph: Data) -> None:
 
 
 def train_and_embed(
-    method: type[Method], settings: Any, graph: Data, *, seed: int = 0, device: torch.device
+    method: type[Method],
+    settings: Any,
+    graph: Data,
+    *,
+    seed: int = 0,
+    device: torch.device,
+    report: Report | None = None,
 ) -> tuple[Method, Outcome, torch.Tensor]:
-    """Build the method with the weights of ``seed``, train it and embed the graph.
+    """Build the method with the weights of ``seed``, train it, reporting the progress, and embed the graph.
 
     Returns:
         The trained method, how training ended, and the vectors, n × d.
     """
     built = build(method, settings, graph, seed, device)
-    outcome = train(built, graph, getattr(settings, "train", None))
+    outcome = train(built, graph, getattr(settings, "train", None), report=report)
     return built, outcome, built.embed(graph)
 
 
