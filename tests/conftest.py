@@ -14,6 +14,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# A console that is made where these are set keeps that width; the workers of `make test` have them from their terminal.
+for size in ("COLUMNS", "LINES"):
+    os.environ.pop(size, None)
+
 import torch
 
 # Before Triton is imported: without a GPU its kernels are run by their interpreter.
