@@ -15,8 +15,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A console that is made where these are set keeps that width; the workers of `make test` have them from their terminal.
-for size in ("COLUMNS", "LINES"):
-    os.environ.pop(size, None)
+os.environ.pop("COLUMNS", None)
+os.environ.pop("LINES", None)
 
 import torch
 
