@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ from costa.graphs.structure import COLUMNS
 from costa.insight import similar
 from costa.methods import get_method
 from costa.methods.base import Method
-from costa.runs import saving
+from costa.runs import hub, saving
+from costa.runs.files import METRICS
 from costa.settings.components import with_components
 from costa.settings.explain import explain
 from costa.settings.presets import Resolved, resolve
@@ -85,6 +87,8 @@ class COSTA(TransformerMixin, BaseEstimator):
     """The model's ``config.json``."""
     _columns: Columns | None
     """What became of the columns of the features' table."""
+    _metrics: runs.Metrics | None = None
+    """What was measured of the run that it was loaded from."""
 
     def __init__(
         self,
@@ -170,8 +174,7 @@ class COSTA(TransformerMixin, BaseEstimator):
                 error says so.
         """
         check_is_fitted(self)
-        parameters = {name: value for name, value in self.get_params().items() if name not in ("device", "verbose")}
-        about = self._about | {"parameters": parameters}
+        about = self._about | {"parameters": self._parameters()}
         saving.save(Path(folder), self.method_, about, self._columns, overwrite=overwrite)
 
     @classmethod
@@ -197,8 +200,58 @@ class COSTA(TransformerMixin, BaseEstimator):
             _candidates(about)
         except (KeyError, TypeError, ValueError):
             raise saving.damaged(Path(folder), "chosen") from None
-        model._become(method, about, runs.load_columns(Path(folder).expanduser()))
+        place = Path(folder).expanduser()
+        model._become(method, about, runs.load_columns(place))
+        model._metrics = runs.read_metrics(place) if (place / METRICS).exists() else None
         return model
+
+    def push_to_hub(self, repo_id: str, *, private: bool = True, token: str | None = None) -> str:
+        """Upload the fitted model and a card to the Hugging Face Hub; return its address.
+
+        The graph's vectors, ids, labels and edges stay here. The values of categories and the words of texts in the
+        table of features are part of the model; a warning names these columns before anything is uploaded.
+
+        Args:
+            repo_id: ``user/name``; the repository is made if there is none.
+            private: Whether a new repository can be read by its owner alone.
+            token: An access token; by default that of ``hf auth login``.
+        """
+        check_is_fitted(self)
+        if said := hub.disclosed(self._columns):
+            logger.warning("the model has %s, and whoever can read %s can read them.", " and ".join(said), repo_id)
+        about = hub.published(self._about)
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place) / "model"
+            saving.save(folder, self.method_, about | {"parameters": self._parameters()}, self._columns)
+            text = hub.card(repo_id, about, self._columns, self._metrics, self._n_features_out)
+            (folder / hub.CARD).write_text(text, encoding="utf-8")
+            return hub.push(folder, repo_id, private=private, token=token)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        repo_id: str | os.PathLike[str],
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+        device: str = "auto",
+    ) -> COSTA:
+        """Load a model from the Hugging Face Hub, or from a folder as :meth:`load` does.
+
+        Args:
+            repo_id: ``user/name``, or a folder; a folder comes first.
+            revision: A branch, a tag or a commit of the repository.
+            token: An access token; by default that of ``hf auth login``.
+            device: ``auto``, ``cpu`` or ``cuda``.
+        """
+        folder = Path(repo_id).expanduser()
+        if not folder.is_dir():
+            folder = hub.fetch(str(repo_id), revision=revision, token=token)
+        return cls.load(folder, device=device)
+
+    def _parameters(self) -> dict[str, Any]:
+        """The parameters that are saved; a model is loaded on any device."""
+        return {name: value for name, value in self.get_params().items() if name not in ("device", "verbose")}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "method_")
@@ -313,7 +366,7 @@ class COSTA(TransformerMixin, BaseEstimator):
     def _become(self, method: Method, about: saving.About, columns: Columns | None) -> None:
         """Take over a trained method, its ``config.json``, and what became of the columns of a table."""
         self.method_ = method
-        self._about, self._columns = about, columns
+        self._about, self._columns, self._metrics = about, columns, None
         if columns is not None:
             self.feature_names_in_ = np.array([column.name for column in columns.columns], dtype=object)
         self.settings_ = runs.read_settings(type(method), about)
