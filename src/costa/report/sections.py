@@ -184,7 +184,7 @@ def clusters(nodes: NodeMap) -> str:
         '<th scope="col">most typical</th><th scope="col">what sets it apart</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
         '<p class="small">Numbers are compared by their medians, or by their means if the medians agree; words by the'
-        " share of nodes that have them. Only clear differences are listed that chance would hardly show.</p>",
+        " share of nodes that have them. Differences that are small, or that chance may explain, are left out.</p>",
     )
 
 
