@@ -27,6 +27,14 @@ DataDir = Annotated[
         help="Look for benchmark graphs here first (nothing is written); the variable COSTA_DATA does the same.",
     ),
 ]
+MovedTo = Annotated[
+    str | None,
+    typer.Option(
+        "--graph",
+        metavar="GRAPH",
+        help="Where the run's graph is now, if it was moved; its ids, features and edges must be the same.",
+    ),
+]
 Columns = Annotated[
     str | None,
     typer.Option(
