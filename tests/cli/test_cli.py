@@ -24,6 +24,22 @@ def test_help_does_not_wait_for_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("costa tra", ["train"]),
+        ("costa train amazon-", ["amazon-computers", "amazon-photo"]),
+        ("costa train cora --method costa-", ["costa-mv", "costa-sv"]),
+        ("costa train ./somewhere", []),
+    ],
+)
+def test_a_shell_completes_commands_graphs_and_methods(costa, monkeypatch, typed, offered):
+    monkeypatch.setenv("_COSTA_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    assert sorted(costa().out.split()) == offered
+
+
 def test_python_m_costa_is_the_same_command():
     shown = subprocess.run([sys.executable, "-m", "costa", "--version"], capture_output=True, text=True, check=True)
     assert shown.stdout.startswith("costa 0.")

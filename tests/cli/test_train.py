@@ -155,7 +155,15 @@ def test_a_folder_named_as_a_benchmark_is_not_the_benchmark(own_graph, costa, tm
     monkeypatch.chdir("/")  # the run remembers where its graph is
     assert costa("probe", tmp_path / "run", "--repeats", 2).code == 0
     (tmp_path / "digits").rename(tmp_path / "moved")
-    assert "which no longer exists; put it back" in costa("probe", tmp_path / "run").err
+    assert "which no longer exists; put it back, or say with --graph" in costa("probe", tmp_path / "run").err
+    moved = ("--graph", tmp_path / "moved")
+    for command in (("probe", "--repeats", 2), ("predict",), ("similar", "person 07"), ("clusters",), ("links",)):
+        name, *more = command
+        result = costa(name, tmp_path / "run", *more, *moved)
+        assert result.code == 0, result.err
+    edges = tmp_path / "moved" / "edges.csv"
+    edges.write_text("\n".join(edges.read_text().splitlines()[:-1]))
+    assert "has other features or edges than when" in costa("clusters", tmp_path / "run", *moved).err
 
 
 def test_few_labels_are_evaluated_as_far_as_they_go(own_graph, costa, tmp_path):
@@ -282,7 +290,8 @@ def test_resume_refuses_other_settings_and_leaves_the_run_as_it_is(costa, digits
     started = json.loads((digits_run / "config.json").read_text())["settings"]["loss.tau"]
     assert f"started with loss.tau = {started}, not 0.9" in result.err
     more = costa(*again, "--epochs", 9)
-    assert "started with train.epochs = 3, not 9" in more.err
+    assert "has ended after its 3 epochs, and what its optimizer remembered was not kept" in more.err
+    assert "train again with --epochs 9 into another --out" in more.err
     assert {path: path.read_bytes() for path in digits_run.iterdir()} == before
 
 

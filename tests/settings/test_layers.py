@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from costa.errors import InputError
 from costa.methods.costa import OneViewSettings, TwoViewSettings
-from costa.settings.layers import flatten, merge, nested_to_flat, parse_assignments
+from costa.settings.layers import SYNONYMS, flatten, merge, nested_to_flat, parse_assignments
 
 
 def test_the_later_layer_wins_and_is_remembered():
@@ -22,6 +22,30 @@ def test_the_later_layer_wins_and_is_remembered():
     assert origins["train.lr"] == "graph"
     assert origins["loss.tau"] == "default"
     assert origins.keys() == flatten(settings).keys()
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("encoder.dim", "encoder.width"),
+        ("learning_rate", "train.lr"),
+        ("train.learning-rate", "train.lr"),
+        ("loss.temperature", "loss.tau"),
+        ("encoder.dropout", "augment.mask_rate"),
+        ("hidden", "encoder.hidden"),
+        ("powers", "encoder.powers"),
+        ("sketch.ratioo", "sketch.ratio"),
+    ],
+)
+def test_the_setting_that_was_meant_is_named(typed, meant):
+    with pytest.raises(InputError, match=rf"unknown setting '{typed}' \(--set\); did you mean {meant}\?"):
+        merge(TwoViewSettings, [("--set", {typed: "1"})])
+
+
+def test_every_synonym_is_of_a_setting_and_none_itself():
+    known = flatten(TwoViewSettings())
+    assert set(SYNONYMS.values()) <= set(known)
+    assert not set(SYNONYMS) & set(known)
 
 
 def test_settings_cannot_be_changed():

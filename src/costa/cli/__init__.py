@@ -27,7 +27,6 @@ from costa.version import __version__
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Node embeddings without labels: COSTA contrasts sketches of a graph neural network's features.",

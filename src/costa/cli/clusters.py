@@ -19,6 +19,7 @@ def clusters(
     ] = "auto",
     data_dir: options.DataDir = None,
     memory: options.Memory = None,
+    graph: options.MovedTo = None,
 ) -> None:
     """Cluster the nodes by a run's vectors into RUN/clusters.csv, and say what sets each cluster apart."""
     from costa import runs
@@ -29,7 +30,7 @@ def clusters(
     if number != "auto" and not number.isdecimal():
         raise InputError(f"--clusters {number} is not a number of clusters; give one, such as 8, or auto.")
     with busy("Clustering the nodes"):
-        data = runs.load_run_graph(run, data_dir, memory)
+        data = runs.load_run_graph(run, data_dir, memory, graph)
         found = cluster_nodes(runs.load_embeddings(run), None if number == "auto" else int(number))
     path, ids = run / CLUSTERS, ids_of(data)
     write_clusters(path, data, found)

@@ -21,6 +21,7 @@ def links(
     out: Annotated[Path | None, typer.Option(help="The CSV file to write [default: RUN/links.csv].")] = None,
     data_dir: options.DataDir = None,
     memory: options.Memory = None,
+    graph: options.MovedTo = None,
 ) -> None:
     """Write the most likely missing edges of a run's graph, best first, as source, target and score.
 
@@ -29,7 +30,7 @@ def links(
     from costa.insight.links import links_of_run, write_links
 
     with busy("Scoring pairs of nodes"):
-        likely = links_of_run(run, k, data_dir, memory)
+        likely = links_of_run(run, k, data_dir, memory, graph)
     path = out or run / "links.csv"
     write_links(path, likely.rows)
     say(f"Scored by the {likely.scored_by}.\nLooked at {likely.looked_at}.\n")

@@ -7,10 +7,25 @@ from typing import Annotated
 
 import typer
 
+
+def graphs_named(incomplete: str) -> list[str]:
+    """The names of graphs that begin so; a shell completes paths itself where there are none."""
+    from costa.graphs.benchmarks import BENCHMARKS
+
+    return [graph.name for graph in BENCHMARKS if graph.name.startswith(incomplete)]
+
+
+def methods_named(incomplete: str) -> list[str]:
+    """The names of methods that begin so."""
+    from costa.methods import method_names
+
+    return [name for name in method_names() if name.startswith(incomplete)]
+
+
 GRAPH_HELP = "A name from `costa datasets`, a folder, or a file that holds a graph."
 
-Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=GRAPH_HELP)]
-OptionalGraph = Annotated[str | None, typer.Argument(metavar="GRAPH", help=GRAPH_HELP)]
+Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=GRAPH_HELP, autocompletion=graphs_named)]
+OptionalGraph = Annotated[str | None, typer.Argument(metavar="GRAPH", help=GRAPH_HELP, autocompletion=graphs_named)]
 Edges = Annotated[
     Path | None,
     typer.Option("--edges", help="Instead of GRAPH, a file of edges: .csv, .tsv, .parquet, .npz or .graphml."),
@@ -25,6 +40,14 @@ DataDir = Annotated[
     typer.Option(
         "--data-dir",
         help="Look for benchmark graphs here first (nothing is written); the variable COSTA_DATA does the same.",
+    ),
+]
+MovedTo = Annotated[
+    str | None,
+    typer.Option(
+        "--graph",
+        metavar="GRAPH",
+        help="Where the run's graph is now, if it was moved; its ids, features and edges must be the same.",
     ),
 ]
 Columns = Annotated[
@@ -43,7 +66,7 @@ Memory = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda; auto uses CUDA if available.")]
-Method = Annotated[str, typer.Option(help="A name from `costa methods`.")]
+Method = Annotated[str, typer.Option(help="A name from `costa methods`.", autocompletion=methods_named)]
 
 # Options of `costa train`.
 Out = Annotated[

@@ -26,6 +26,7 @@ def predict(
     device: options.Device = "auto",
     data_dir: options.DataDir = None,
     memory: options.Memory = None,
+    graph: options.MovedTo = None,
 ) -> None:
     """Predict the missing labels from a run's vectors, and say what accuracy to expect."""
     from costa import runs, training
@@ -36,7 +37,7 @@ def predict(
     check_place(out)
     where = training.resolve_device(device)
     with busy("Reading the graph"):
-        data = runs.load_run_graph(run, data_dir, memory)
+        data = runs.load_run_graph(run, data_dir, memory, graph)
     predictions.check(data)
     z = runs.load_embeddings(run)
     with busy("Cross-validating the vectors and the raw features"):

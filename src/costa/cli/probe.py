@@ -28,6 +28,7 @@ def probe(
     device: options.Device = "auto",
     data_dir: options.DataDir = None,
     memory: options.Memory = None,
+    graph: options.MovedTo = None,
 ) -> None:
     """Evaluate a run's vectors by logistic regression on splits of the labels; write the result to RUN/metrics.json.
 
@@ -45,7 +46,7 @@ def probe(
     if task == "links":
         if flag := given_of(context, OF_LABELS):
             raise InputError(f"{flag} goes with --task labels; leave it out, or --task links.")
-        _probe_links(run, data_dir, memory)
+        _probe_links(run, data_dir, memory, graph)
         return
     from costa import runs, training
     from costa.evaluate.samples import sample_of
@@ -53,7 +54,7 @@ def probe(
 
     where = training.resolve_device(device)
     with busy(f"Evaluating the vectors by {protocol}"):
-        data = runs.load_run_graph(run, data_dir, memory)
+        data = runs.load_run_graph(run, data_dir, memory, graph)
         result = runs.probe_graph(runs.load_embeddings(run), data, protocol, repeats, where)
     sample = sample_of(data.y)
     runs.add_probe(run, result, sample)
@@ -64,14 +65,14 @@ def probe(
     note(not_held_out(runs.read_config(run).get("chosen"), protocol))
 
 
-def _probe_links(run: Path, data_dir: Path | None, memory: str | None) -> None:
+def _probe_links(run: Path, data_dir: Path | None, memory: str | None, graph: str | None) -> None:
     """Score the run on held-out edges, and print the table with the baselines."""
     from costa import runs
     from costa.evaluate.links import HITS, LINK_BASELINES
     from costa.evaluate.pair_scores import VECTOR_SCORES
 
     with busy("Scoring the held-out edges"):
-        result = runs.probe_links(run, data_dir, memory)
+        result = runs.probe_links(run, data_dir, memory, graph)
 
     def row(name: str, validation: float | None, score: LinkScore) -> list[str]:
         numbers = [validation, score.auc, score.ap, *score.hits.values()]

@@ -16,6 +16,7 @@ def similar(
     k: Annotated[int, typer.Option("-k", min=1, help="How many nodes to list.")] = 10,
     data_dir: options.DataDir = None,
     memory: options.Memory = None,
+    graph: options.MovedTo = None,
 ) -> None:
     """List the nodes whose vectors are nearest to a node's, by cosine, exactly."""
     from costa import runs
@@ -23,7 +24,7 @@ def similar(
     from costa.insight.similar import find_node, ids_of, most_similar
 
     with busy("Reading the graph"):
-        data = runs.load_run_graph(run, data_dir, memory)
+        data = runs.load_run_graph(run, data_dir, memory, graph)
     ids, y, notes = ids_of(data), data.get("y"), data.get("node_notes")
     row = find_node(ids, node)
     nearest = dict(most_similar(runs.load_embeddings(run), row, k))

@@ -72,7 +72,9 @@ class RunLinks:
     looked_at: str
 
 
-def links_of_run(folder: Path, k: int, data_dir: Path | None = None, memory: str | None = None) -> RunLinks:
+def links_of_run(
+    folder: Path, k: int, data_dir: Path | None = None, memory: str | None = None, moved_to: str | None = None
+) -> RunLinks:
     """The k most likely missing edges of a run's graph.
 
     Args:
@@ -80,8 +82,9 @@ def links_of_run(folder: Path, k: int, data_dir: Path | None = None, memory: str
         k: How many.
         data_dir: Folder that is searched first for benchmark graphs.
         memory: As for :func:`costa.runs.load_run_graph`.
+        moved_to: Where the graph is now, as for :func:`costa.runs.load_run_graph`.
     """
-    edges, z = runs.load_run_edges(folder, data_dir, memory), runs.load_embeddings(folder)
+    edges, z = runs.load_run_edges(folder, data_dir, memory, moved_to), runs.load_embeddings(folder)
     probe = runs.read_metrics(folder).links
     if probe is None:
         name, score, why = "cosine", cosine(z), "no held-out edges chose another score"

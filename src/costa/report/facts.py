@@ -134,6 +134,7 @@ def gather(
     data_dir: Path | None = None,
     announce: Callable[[str], None] = lambda text: None,
     memory: str | None = None,
+    moved_to: str | None = None,
 ) -> Facts:
     """Read the run and its graph, and compute what the page adds to them.
 
@@ -142,10 +143,11 @@ def gather(
         data_dir: Folder that is searched first for benchmark graphs.
         announce: Called with a line before slow work.
         memory: What the graph may take; by default what the run was given.
+        moved_to: Where the graph is now, as for :func:`costa.runs.load_run_graph`.
     """
     config, metrics = runs.read_config(folder), runs.read_metrics(folder)
     method = get_method(config["method"])
-    graph, z = runs.load_run_graph(folder, data_dir, memory), runs.load_embeddings(folder).float()
+    graph, z = runs.load_run_graph(folder, data_dir, memory, moved_to), runs.load_embeddings(folder).float()
     if z.dim() != 2 or len(z) != graph.num_nodes:
         raise InputError(
             f"{folder / EMBEDDINGS} has {len(z)} rows and {graph.name} has {graph.num_nodes} nodes: the graph has"

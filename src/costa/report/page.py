@@ -30,6 +30,7 @@ def write_report(
     data_dir: Path | None = None,
     announce: Callable[[str], None] = lambda text: None,
     memory: str | None = None,
+    moved_to: str | None = None,
 ) -> Path:
     """Write ``report.html`` into a RUN folder and return its path.
 
@@ -38,8 +39,9 @@ def write_report(
         data_dir: Folder that is searched first for benchmark graphs.
         announce: Called with a line before slow work.
         memory: What the graph may take, as for :func:`costa.graphs.load_graph`; by default what the run was given.
+        moved_to: Where the graph is now, as for :func:`costa.runs.load_run_graph`.
     """
-    text = render(gather(folder, data_dir, announce, memory))
+    text = render(gather(folder, data_dir, announce, memory, moved_to))
     with replacing(folder / PAGE) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return folder / PAGE

@@ -135,20 +135,23 @@ def probe_graph(
     return linear_probe(rows_at([z], nodes), labels.y, protocol, repeats=repeats, masks=labels, device=device)
 
 
-def probe_links(folder: Path, data_dir: Path | None = None, memory: str | None = None) -> LinkProbe:
+def probe_links(
+    folder: Path, data_dir: Path | None = None, memory: str | None = None, moved_to: str | None = None
+) -> LinkProbe:
     """Score a run on the edges that it held out, and write the scores into ``metrics.json``.
 
     Args:
         folder: A RUN folder.
         data_dir: Folder that is searched first for benchmark graphs.
         memory: As for :func:`costa.runs.load_run_graph`.
+        moved_to: Where the graph is now, as for :func:`costa.runs.load_run_graph`.
     """
     if recorded_held_out(folder) is None:
         raise InputError(
             f"the run in {folder} was trained on all edges, so no edge is left to score it on; train one that holds"
             f" some out: {_with_held_out_edges(folder)}"
         )
-    edges, z = load_run_edges(folder, data_dir, memory), load_embeddings(folder)
+    edges, z = load_run_edges(folder, data_dir, memory, moved_to), load_embeddings(folder)
     assert edges.held is not None
     result = link_probe(z, edges.whole, edges.training, edges.held)
     with locked(folder):

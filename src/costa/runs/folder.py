@@ -75,6 +75,13 @@ def check_same_settings(folder: Path, flat: dict[str, Any]) -> None:
             f"the run in {folder} was started by an earlier version, which did not have {unknown[0]} and drew other"
             " random numbers; train again into another --out."
         )
+    epochs = flat.get("train.epochs", 0)
+    if has_ended(folder) and epochs > config["settings"].get("train.epochs", epochs):
+        raise InputError(
+            f"the run in {folder} has ended after its {config['settings']['train.epochs']} epochs, and what its"
+            f" optimizer remembered was not kept, so it cannot go on to {epochs}; train again with --epochs {epochs}"
+            " into another --out."
+        )
     # an ended run used the default of a setting that did not exist yet
     original = json.loads(json.dumps(settings.flatten(get_method(config["method"]).Settings()))) | config["settings"]
     for key, value in json.loads(json.dumps(flat)).items():
@@ -85,15 +92,16 @@ def check_same_settings(folder: Path, flat: dict[str, Any]) -> None:
             )
 
 
-def load_run_graph(folder: Path, data_dir: Path | None, memory: str | None = None) -> Data:
+def load_run_graph(folder: Path, data_dir: Path | None, memory: str | None = None, moved_to: str | None = None) -> Data:
     """The graph that a run was trained on, without the edges that it held out, kept on disk if the run's was.
 
     Args:
         folder: A RUN folder.
         data_dir: Folder that is searched first for benchmark graphs.
         memory: As for :func:`costa.graphs.load_graph`; by default what the run was given.
+        moved_to: Where the graph is now, if not where it was; its ids, features and edges must be the same.
     """
-    return load_run_edges(folder, data_dir, memory).training
+    return load_run_edges(folder, data_dir, memory, moved_to).training
 
 
 @dataclass(frozen=True)
@@ -105,22 +113,30 @@ class RunEdges:
     held: Tensor | None = None
 
 
-def load_run_edges(folder: Path, data_dir: Path | None, memory: str | None = None) -> RunEdges:
+def load_run_edges(
+    folder: Path, data_dir: Path | None, memory: str | None = None, moved_to: str | None = None
+) -> RunEdges:
     """As :func:`load_run_graph`, with the edges that the run held out."""
     config = read_config(folder)
-    where = config["graph"]
+    where = moved_to or config["graph"]
     files = named_files(where) if os.path.isabs(where) else ()
     missing = [file for file in files if file and not Path(file).exists()]
-    if missing:
-        raise InputError(f"the run in {folder} was trained on {missing[0]}, which no longer exists; put it back.")
+    if missing and moved_to is None:
+        raise InputError(
+            f"the run in {folder} was trained on {missing[0]}, which no longer exists; put it back, or say with --graph"
+            " where it is now."
+        )
     columns, limit = load_columns(folder), memory or config.get("memory")
     with read_again():
         graph = load_graph(where, columns=columns, data_dir=data_dir, memory=limit)
+    if moved_to is not None:
+        graph.name = config["dataset"]  # a folder may have another name now
     check_same_nodes(folder, graph)
     held_out = recorded_held_out(folder)
-    if held_out is None:
-        return RunEdges(graph, graph)
-    return RunEdges(graph, *held_out.again(graph))
+    edges = RunEdges(graph, graph) if held_out is None else RunEdges(graph, *held_out.again(graph))
+    if moved_to is not None:
+        check_same_content(folder, edges.training)
+    return edges
 
 
 def recorded_held_out(folder: Path) -> HeldOut | None:

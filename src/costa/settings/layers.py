@@ -7,12 +7,27 @@ import difflib
 import math
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from costa.errors import InputError
 
 S = TypeVar("S")
+
+SYNONYMS = {
+    **dict.fromkeys(("dim", "dims", "embedding_dim", "out_dim", "size", "n_components"), "encoder.width"),
+    **dict.fromkeys(("hidden", "hidden_dim", "hidden_size"), "encoder.hidden"),
+    **dict.fromkeys(("layers", "num_layers", "n_layers", "depth"), "encoder.layers"),
+    **dict.fromkeys(("alpha", "teleport_probability", "restart"), "encoder.teleport"),
+    **dict.fromkeys(("lr", "learning_rate"), "train.lr"),
+    **dict.fromkeys(("wd", "weight_decay", "l2"), "train.weight_decay"),
+    **dict.fromkeys(("epochs", "n_epochs", "num_epochs", "max_iter"), "train.epochs"),
+    **dict.fromkeys(("batch", "batch_size"), "train.batch"),
+    **dict.fromkeys(("tau", "temperature"), "loss.tau"),
+    **dict.fromkeys(("dropout", "mask", "drop_feature_rate", "feature_mask"), "augment.mask_rate"),
+    **dict.fromkeys(("drop_edge", "dropedge", "edge_drop", "drop_edge_rate"), "augment.edge_rate"),
+}
+"""What other packages call settings, and what they are called here."""
 
 Layer = tuple[str, Mapping[str, Any]]
 """The source of the values (shown to the user), and the values by dotted key."""
@@ -85,13 +100,25 @@ def merge(cls: type[S], layers: Iterable[Layer]) -> tuple[S, dict[str, str]]:
     for source, values in layers:
         for key, value in values.items():
             if key not in kinds:
-                close = difflib.get_close_matches(key, kinds, n=1, cutoff=0.5)
-                hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(kinds)}."
+                meant = _meant(key, kinds)
+                hint = f"did you mean {meant}?" if meant else f"there are: {', '.join(kinds)}."
                 raise InputError(f"unknown setting {key!r} ({source}); {hint}")
             name, _, item = key.partition(".")
             chosen[name][item] = _read(value, kinds[key], key)
             origins[key] = source
     return cls(**{name: dataclasses.replace(group, **chosen[name]) for name, group in groups.items()}), origins
+
+
+def _meant(key: str, kinds: Collection[str]) -> str | None:
+    """The setting that somebody who typed this key most likely meant."""
+    name = key.rpartition(".")[2].lower().replace("-", "_")
+    if SYNONYMS.get(name) in kinds:
+        return SYNONYMS[name]
+    close = difflib.get_close_matches(key, kinds, n=1, cutoff=0.5)
+    if close:
+        return close[0]
+    same = [kind for kind in kinds if kind.partition(".")[2] == name]
+    return same[0] if len(same) == 1 else None
 
 
 def _read(value: Any, kind: Any, key: str) -> Any:
