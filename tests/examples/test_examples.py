@@ -51,6 +51,21 @@ def test_two_kinds(example):
     assert ours > features + 15
 
 
+def test_the_notebook_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((ROOT / "examples" / "from_table.ipynb").read_text("utf-8"))
+    scope, cells = {}, [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for cell in cells:
+        assert (cell["outputs"], cell["execution_count"]) == ([], None)
+        exec(compile("".join(cell["source"]), "from_table.ipynb", "exec"), scope)
+    out = capsys.readouterr().out
+    assert "town: a category" in out
+    vectors, features, *_ = percents(out)
+    assert vectors > features + 15
+    assert scope["accuracy"] > 0.8
+    assert (tmp_path / "club-model" / "model.safetensors").exists()
+
+
 def test_the_page_on_two_kinds_is_true(tmp_path, monkeypatch, capsys, costa):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "two-kinds.md").read_text("utf-8")
