@@ -90,7 +90,7 @@ def main() -> None:
                 interests = sorted({interest for _, interest in truth.values()})
                 y = torch.tensor([interests.index(truth[node][1]) for node in graph.node_ids])
                 for hops in ("chosen", "0, 1, 2"):
-                    model = COSTA(seed=seed, settings={} if hops == "chosen" else {"encoder.powers": HOPS})
+                    model = COSTA(random_state=seed, settings={} if hops == "chosen" else {"encoder.powers": HOPS})
                     z = model.fit_transform(graph)
                     found = cluster(torch.from_numpy(z), y)
                     accuracy = linear_probe(z, y).accuracy.mean

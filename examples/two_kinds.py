@@ -40,7 +40,7 @@ def main() -> None:
     graph = as_graph(shop)  # one graph: a block of columns for each kind, and a column that names it
     print(f"{graph.num_nodes} nodes, {graph.num_features} columns: {', '.join(graph.feature_names)}")
 
-    model = COSTA(seed=0).fit(shop)
+    model = COSTA(random_state=0).fit(shop)
     place = {node: row for row, node in enumerate(model.node_ids_)}
     print("nearest to customer/0:", ", ".join(node for node, _ in model.most_similar("customer/0", k=4)))
     print("nearest to product/0:", ", ".join(node for node, _ in model.most_similar("product/0", k=4)))

@@ -18,9 +18,14 @@ def report(
     memory: options.Memory = None,
     graph: options.MovedTo = None,
 ) -> None:
-    """Write RUN/report.html: scores, curves and a map of the nodes, in one file that works offline."""
-    from costa.report import write_report
+    """Write RUN/report.html: scores, curves and a map of the nodes, in one file that works offline.
 
-    page = write_report(run, data_dir, say, memory, graph)
+    A folder that `costa train --seeds` wrote gets a page with the scores of all seeds and their mean, beside the pages
+    of its runs.
+    """
+    from costa.report import runs_in, write_report, write_seeds
+
+    write = write_seeds if runs_in(run) else write_report
+    page = write(run, data_dir, say, memory, graph)
     opened = open_ and webbrowser.open(page.resolve().as_uri())
     say(str(page) if opened else f"{page}: open it in a browser")

@@ -89,7 +89,7 @@ def execute(
         say(f"Stopped before the last {left} of {len(folders)} seeds; run the same command with --resume to continue.")
     if left or statuses != {"ok"}:
         raise typer.Exit(130 if left or "interrupted" in statuses else 1)
-    tell(f"Next: {shlex.join(['costa', 'report', str(folders[seeds[0]]), *again])}")
+    tell(f"Next: {shlex.join(['costa', 'report', str(single or out or folders[seeds[0]]), *again])}")
 
 
 def _why_unscored(job: Job) -> str | None:

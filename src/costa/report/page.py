@@ -49,19 +49,30 @@ def write_report(
 
 def render(facts: Facts) -> str:
     """The HTML of the page."""
-    style, script = _file("page.css"), "".join(_file(name) for name in SCRIPTS)
     content = [sections.map_of_nodes(facts)]
     content += [sections.clusters(facts.nodes)] if facts.nodes is not None else []
     content += [sections.quality(facts), sections.training(facts), sections.health(facts)]
     content += [sections.sketch(facts.sketched)] if facts.sketched is not None else []
     content += [sections.graph(facts), sections.settings(facts)]
-    return Template(_file("page.html")).substitute(
-        policy=f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:",
+    return fill(
         title=escape(sections.title(facts)),
-        style=style,
         header=sections.header(facts),
         content="\n".join(content),
-        data=as_script(None if facts.nodes is None else facts.nodes.packed()),
+        data=None if facts.nodes is None else facts.nodes.packed(),
+        script="".join(_file(name) for name in SCRIPTS),
+    )
+
+
+def fill(*, title: str, header: str, content: str, data: Any = None, script: str = "") -> str:
+    """A page with this HTML, and what its script reads."""
+    style = _file("page.css")
+    return Template(_file("page.html")).substitute(
+        policy=f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:",
+        title=title,
+        style=style,
+        header=header,
+        content=content,
+        data=as_script(data),
         script=script,
     )
 
