@@ -87,7 +87,7 @@ def test_what_is_chosen_for_which_scores(own, everything, ends, far, near, pager
     assert reach(own, everything, ends, far, near, pagerank) == chosen
     scores = {OWN: own, ALL: everything, ENDS: ends, FAR: far, NEAR: near, PAGERANK: pagerank}
 
-    def held_out_scores(x, candidates, teleport):
+    def held_out_scores(x, candidates, teleport, groups):
         return [scores[each] for each in candidates]
 
     monkeypatch.setattr("costa.methods.reach.held_out_scores", held_out_scores)

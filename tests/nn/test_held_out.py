@@ -214,3 +214,18 @@ def test_the_same_graph_scores_the_same_and_the_global_generator_is_left_alone()
     torch.manual_seed(5)
     assert scores_of(graph, CANDIDATES) == first
     torch.random.set_rng_state(before)
+
+
+def test_columns_made_from_one_are_not_predicted_from_each_other():
+    graph = planted_partition(600, 3, 6, degree=10, homophily=0.9, seed=0)
+    noise = torch.randn(600, 8, generator=torch.Generator().manual_seed(0))
+    # eight columns that say nothing of the classes, each twice, as a number and what else was made of it
+    x = torch.cat([0.3 * graph.x, noise, noise.sign()], 1).float()
+    hops = InMemory(x, Adjacency(graph.edge_index, 600).normalized())
+    candidates = [((0,), 0), ((4,), 10)]
+    own, _ = held_out_scores(hops, candidates)
+    own_apart, _ = held_out_scores(hops, candidates, groups=[*range(14), *range(6, 14)])
+    assert own > 0.1
+    assert own_apart < 0.02
+    assert held_out_scores(hops, candidates, groups=list(range(22))) == held_out_scores(hops, candidates)
+    assert held_out_scores(hops, candidates, groups=[0] * 22) == [0, 0]

@@ -83,6 +83,12 @@ class Columns:
         return [name for column in self.columns for name in column.names]
 
     @property
+    def groups(self) -> list[int]:
+        """For each of the matrix's columns, the number of the column that it was made from."""
+        used = [column for column in self.columns if column.names]
+        return [number for number, column in enumerate(used) for _ in column.names]
+
+    @property
     def sparse(self) -> bool:
         """Whether the matrix is sparse: most of what is in it is from categories, and rather empty."""
         filled = sum(column.preparation.filled for column in self.columns)

@@ -59,14 +59,15 @@ def choose_reach(graph: Data, scaling: str, teleport: float) -> Candidate:
     """Powers of Â and steps of PageRank; a node's own features if there are no edges."""
     if graph.num_edges == 0:
         return OWN
-    scale = FeatureScaling(scaling, graph.num_features)
+    scale, columns = FeatureScaling(scaling, graph.num_features), graph.get("columns")
+    groups = None if columns is None else columns.groups
     if isinstance(graph, StoredGraph):
         scale.fit(fitted_rows(graph))
-        return reach(*held_out_scores(OnDisk(graph, scale), COMPARED, teleport))
+        return reach(*held_out_scores(OnDisk(graph, scale), COMPARED, teleport, groups))
     x, weight = graph.x.float().cpu(), graph.get("edge_weight")
     scale.fit(x)
     adjacency = Adjacency(graph.edge_index.cpu(), graph.num_nodes, weight if weight is None else weight.cpu())
-    return reach(*held_out_scores(InMemory(scale(x), adjacency.normalized()), COMPARED, teleport))
+    return reach(*held_out_scores(InMemory(scale(x), adjacency.normalized()), COMPARED, teleport, groups))
 
 
 def reach(own: float, everything: float, ends: float, far: float, near: float, pagerank: float) -> Candidate:

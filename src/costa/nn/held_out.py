@@ -1,6 +1,7 @@
 """Which hops say what a node is like? Features that were held out answer, without a label.
 
-The columns of X are split in two halves at random. From one half S a candidate makes its vectors, the hops of X_S side
+The columns of X are split in two halves at random; columns that were made from one, as a category's are, stay together,
+because they predict each other whatever the graph is. From one half S a candidate makes its vectors, the hops of X_S side
 by side (:func:`costa.nn.hops.side_by_side`); the targets Y are the leading directions of the other half's rows. A ridge
 regression from few nodes R predicts Y for other nodes T,
 
@@ -100,13 +101,16 @@ def compared(n: int) -> tuple[int, int]:
 
 
 @torch.no_grad()
-def held_out_scores(x: Columns, candidates: Sequence[Candidate], teleport: float = 0.1) -> list[float]:
-    """R² of each candidate; zeros if X has a single column or fewer than four nodes.
+def held_out_scores(
+    x: Columns, candidates: Sequence[Candidate], teleport: float = 0.1, groups: Sequence[int] | None = None
+) -> list[float]:
+    """R² of each candidate; zeros if X has a single column, or group of columns, or fewer than four nodes.
 
     Args:
         x: The scaled features and their hops.
         candidates: Powers and PageRank's steps.
         teleport: α of PageRank.
+        groups: The number of the group of each column, from 0; by default each is one of its own.
 
     >>> from costa.graphs.synthetic import planted_partition
     >>> from costa.nn import Adjacency
@@ -118,14 +122,18 @@ def held_out_scores(x: Columns, candidates: Sequence[Candidate], teleport: float
     """
     n, d = x.shape
     scores = torch.zeros(len(candidates), dtype=torch.float64)
-    if d < 2 or n < 4:
+    group = torch.arange(d) if groups is None else torch.tensor(groups)
+    many = int(group.max()) + 1
+    if many < 2 or n < 4:
         return scores.tolist()
     generator = torch.Generator().manual_seed(0)
     powers = sorted({power for each, _ in candidates for power in each})
     steps = max(steps for _, steps in candidates)
     rank, halves = compared(n)
     for _ in range(halves // 2):
-        pair = torch.randperm(d, generator=generator).tensor_split(2)
+        place = torch.randperm(many, generator=generator).argsort()[group]
+        first = int((place < -(-many // 2)).sum())
+        pair = place.argsort(stable=True).tensor_split([first])
         nodes = torch.randperm(n, generator=generator)
         count = min(KNOWN, n // 2)
         nodes = nodes[: count + TESTED]  # the first are known, the others tested

@@ -16,7 +16,7 @@ from statistics import fmean
 
 FLAT = (
     "the loss stayed flat: it did not fall by more than it varies from epoch to epoch, so the encoder may have learned"
-    " little; a larger train.lr or more epochs may help"
+    " little; with one view that is usual, with two a larger train.lr or more epochs may help"
 )
 """What is said of a loss that did not fall."""
 ENOUGH = 8
