@@ -1,9 +1,9 @@
 """Which hops say what a node is like? Features that were held out answer, without a label.
 
 The columns of X are split in two halves at random; columns that were made from one, as a category's are, stay together,
-because they predict each other whatever the graph is. From one half S a candidate makes its vectors, the hops of X_S side
-by side (:func:`costa.nn.hops.side_by_side`); the targets Y are the leading directions of the other half's rows. A ridge
-regression from few nodes R predicts Y for other nodes T,
+because they predict each other whatever the graph is. From one half S a candidate makes its vectors, the hops of X_S
+side by side (:func:`costa.nn.hops.side_by_side`); the targets Y are the leading directions of the other half's rows. A
+ridge regression from few nodes R predicts Y for other nodes T,
 
     Ŷ_T = Z_T (Z_RᵀZ_R + λI)⁻¹ Z_Rᵀ Y_R,     R² = 1 − min_λ ‖Y_T − Ŷ_T‖² / ‖Y_T‖²    (Y less its mean over R)
 
