@@ -21,7 +21,7 @@ from costa.errors import InputError
 from costa.evaluate import health
 from costa.graphs import as_graph
 from costa.graphs.columns import Columns
-from costa.graphs.labels import as_labels, encode_labels
+from costa.graphs.labels import encode_labels, labels_of
 from costa.graphs.structure import COLUMNS
 from costa.insight import similar
 from costa.methods import get_method
@@ -413,7 +413,7 @@ def _labels(y: Any, graph: Data) -> torch.Tensor | None:
     """The labels given to ``fit`` as codes, −1 if unlabelled; None if none were."""
     if y is None:
         return None
-    codes, _ = encode_labels(as_labels(y))
+    codes, _ = encode_labels(labels_of(y, graph.get("node_ids") or range(graph.num_nodes)))
     if len(codes) != graph.num_nodes:
         raise InputError(f"there are {len(codes)} labels for {graph.num_nodes} nodes; give one each, −1 if unlabelled.")
     return codes

@@ -82,3 +82,24 @@ def test_new_labels_are_no_other_data(costa, tmp_path):
     table.write_text(table.read_text().replace("basic,\n", "basic,no\n"))
     assert costa("train", graph, "--out", run, "--resume", *SHORT).code == 0
     assert costa("probe", run, "--repeats", "2").code == 0
+
+
+@pytest.mark.parametrize("memory", [(), ("--memory", "1GiB")])
+def test_commands_on_a_run_do_not_answer_for_other_data(costa, tmp_path, memory):
+    graph, run = write_table(tmp_path / "people", HEADER), tmp_path / "run"
+    assert costa("train", graph, "--out", run, *SHORT, *memory).code == 0
+    table = graph / "features.csv"
+    table.write_text(table.read_text().replace(",21,", ",77,").replace("basic,\n", "basic,no\n"))
+    result = costa("clusters", run)
+    assert (result.code, "has other features or edges than when the run in" in result.err) == (2, True)
+    table.write_text(table.read_text().replace(",77,", ",21,"))
+    assert costa("clusters", run).code == 0  # labels are not what it was trained on
+
+
+@pytest.mark.parametrize("memory", [(), ("--memory", "1GiB")])
+def test_columns_that_a_model_does_not_have_are_said(costa, tmp_path, caplog, memory):
+    graph, run = write_table(tmp_path / "people", ["who", "age", "label"]), tmp_path / "run"
+    assert costa("train", graph, "--out", run, *SHORT).code == 0
+    other = write_table(tmp_path / "more", HEADER)
+    assert costa("embed", run, other, "--out", tmp_path / "z.npy", *memory).code == 0
+    assert "has the column 'plan', which the model was not fitted to; it is not used" in caplog.text

@@ -276,3 +276,11 @@ def test_unknown_names_are_refused_with_a_suggestion() -> None:
 def test_two_columns_of_one_name_are_refused() -> None:
     with pytest.raises(InputError, match="two columns named 'plan=a'"):
         fit_columns(table(**{"plan": ["a", "b", "a", "b"], "plan=a": [1, 2, 3, 4]}))
+
+
+def test_the_same_dates_in_another_form_are_the_same_numbers():
+    days = [f"2023-{month:02}-{day:02}" for month in (1, 2) for day in (3, 14, 28)]
+    fitted = fit_columns(Table("t", "t", {"joined": days}, len(days)))
+    american = [f"{day[5:7]}/{day[8:]}/{day[:4]}" for day in days]
+    again = fitted.transform(Table("t", "t", {"joined": american}, len(days)))
+    assert np.array_equal(again, fitted.transform(Table("t", "t", {"joined": days}, len(days))))

@@ -35,7 +35,9 @@ def test_no_label_is_no_class_in_every_way_in(way: str, labels: list[float]) -> 
     assert (graph.y.tolist(), graph.label_names) == ([0, -1, 1, 0], ["2", "10"])
 
 
-@pytest.mark.parametrize("nothing", ["", " ", "nan", "NaN", "<NA>", "-1", "-1.0", None, float("nan"), -1, -1.0])
+@pytest.mark.parametrize(
+    "nothing", ["", " ", "nan", "NaN", "<NA>", "NA", "null", "None", "-1", "-1.0", None, float("nan"), -1, -1.0]
+)
 def test_what_no_label_is(nothing: Any) -> None:
     assert as_labels(["a", nothing, "b"]) == ["a", "", "b"]
 
@@ -77,3 +79,19 @@ def test_a_label_is_written_as_the_user_wrote_it():
     named = Data(label_names=["cat", "dog"])
     assert [label_text(named, code) for code in (1, 0, -1)] == ["dog", "cat", ""]
     assert [label_text(Data(), code) for code in (7, -1)] == ["7", ""]
+
+
+def test_labels_by_id_are_found_by_id() -> None:
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"source": ["a", "b", "c"], "target": ["b", "c", "d"]})
+    features = pandas.DataFrame({"id": ["a", "b", "c", "d"], "age": [1.0, 2, 3, 4]})
+    by_id = {"d": "y", "c": "x", "b": "y"}
+    for labels in (by_id, pandas.Series(by_id)):
+        graph = as_graph(edges, features, labels=labels)
+        assert (graph.y.tolist(), graph.label_names) == ([-1, 1, 0, 1], ["x", "y"])
+    in_order = pandas.Series(["x", "y", "x", None])
+    assert as_graph(edges, features, labels=in_order).y.tolist() == [0, 1, 0, -1]
+    with pytest.raises(InputError, match=r"the labels have one for '7', which is not a node"):
+        as_graph(edges, features, labels=pandas.Series(["x"] * 4, index=[7, 8, 9, 10]))
+    shuffled = pandas.Series({2: "y", 0: "x", 1: "y"})
+    assert as_graph(np.array([[0, 1], [1, 2]]), np.eye(3), labels=shuffled).y.tolist() == [0, 1, 1]

@@ -203,3 +203,22 @@ def test_what_may_be_the_features_is_not_left_out(name: str, write: Write, folde
     (folder / name).write_text("id,age\n")
     with pytest.raises(InputError, match=f"has no features file but {name}; call it features and let its name end in"):
         load_graph(folder)
+
+
+def test_rows_do_not_follow_nodes_whose_ids_are_other_rows(load: Load, write: Write, folder: Path) -> None:
+    write(folder, edges__csv="source,target\n0,1\n1,2\n", nodes__csv="id,label\n2,b\n0,a\n1,a\n")
+    np.save(folder / "features.npy", np.eye(3, dtype=np.float32))
+    with pytest.raises(
+        InputError, match=r"nodes.csv' are the numbers of the rows of .*features.npy', in another order"
+    ):
+        load(folder)
+    write(folder, nodes__csv="id,label\n0,a\n1,a\n2,b\n")
+    assert load(folder).y.tolist() == [0, 0, 1]
+
+
+def test_a_feature_that_is_called_like_labels_is_said(
+    write: Write, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(folder, edges__csv=EDGES, features__csv="id,Class,age\n9,1,29\n7,0,31\n8,1,40\n")
+    load_graph(folder)
+    assert "the column 'Class' is a feature; if it is the label, say --columns Class=label." in caplog.text

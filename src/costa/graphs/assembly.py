@@ -22,7 +22,7 @@ import logging
 import math
 from collections.abc import Collection, Container, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ from costa.graphs.arrays import Features, Links, check_room, check_size
 from costa.graphs.columns import Columns, fit_columns
 from costa.graphs.features import as_tensor, count_of, ids_of, make_features, rows_of
 from costa.graphs.kinds import said_of
-from costa.graphs.labels import as_labels, encode_labels
+from costa.graphs.labels import as_labels, encode_labels, labels_of
 from costa.graphs.roles import check_said, edge_table, node_table, unread
 from costa.graphs.tables import Table, is_number, require_column
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LIKE_LABELS = ("class", "classes", "labels", "target", "y", "category", "modularity_class")
+"""What labels are often called, in small letters."""
 NODE = 200
 """Bytes for each node, of its id as text and of features that are made from the edges."""
 
@@ -51,7 +53,7 @@ def assemble(
     edges: Table | Links,
     features: Table | Features | None = None,
     nodes: Table | None = None,
-    labels: Sequence[str] | None = None,
+    labels: Any = None,
     columns: Mapping[str, str] | Columns | None = None,
 ) -> Data:
     """The graph, with ``node_ids`` and ``label_names`` to translate rows and codes back.
@@ -63,7 +65,7 @@ def assemble(
         edges: A table of edges, or links between row numbers.
         features: A table, perhaps with ids and labels; or a matrix.
         nodes: A table of ids, perhaps with labels.
-        labels: Labels that replace those of the tables, one for each node in the nodes' order.
+        labels: Labels beside the tables, see :func:`costa.graphs.labels.labels_of`.
         columns: What the user says that columns of the nodes and the features are; or what a model has decided.
 
     Raises:
@@ -110,13 +112,14 @@ def assemble(
         data.table = features.without("id", "label")
         data.columns = fitted or fit_columns(data.table, said_of(data.table.columns, given))
         data.feature_names = data.columns.names
+        _warn_of_labels(data.table, labels is None and not any("label" in table.columns for table in tables))
     if isinstance(features, Features):
         data.x = as_tensor(features.x if rows is None else features.x[rows], features.where)
     elif features is not None and data.feature_names:
         data.x = as_tensor(data.columns.transform(data.table), features.where)
     else:
         data.x, data.x_from_edges = make_features(edge_index, edge_weight, len(ids), links.where), True
-    data.y, data.label_names = _labels(labels, tables, len(ids))
+    data.y, data.label_names = _labels(labels, tables, ids)
     data.node_ids = ids
     return data
 
@@ -144,23 +147,34 @@ def _number(
     return [str(row) for row in range(n)], "a row number"
 
 
+def _warn_of_labels(features: Table, unlabelled: bool) -> None:
+    """Say that a column of an unlabelled graph is a feature though it is called like labels."""
+    name = next((name for name in features.columns if name.casefold() in LIKE_LABELS), None)
+    if unlabelled and name is not None:
+        logger.warning(
+            "%s: the column %r is a feature; if it is the label, say --columns %s=label.", features.where, name, name
+        )
+
+
 def _others(nodes: Table) -> list[str]:
     return [name for name in nodes.columns if name not in ("id", "label")]
 
 
-def _labels(labels: Sequence[str] | None, tables: Sequence[Table], n: int) -> tuple[Tensor, list[str]]:
-    """The labels of n nodes: those given, or those of the one table that has some."""
+def _labels(labels: Any, tables: Sequence[Table], ids: Sequence[str]) -> tuple[Tensor, list[str]]:
+    """The labels of the nodes: those given, or those of the one table that has some."""
     labelled = [table for table in tables if "label" in table.columns]
     given_by = [f"the column 'label' of {table.where}" for table in labelled]
     if len(given_by) + (labels is not None) > 1:
         places = " and ".join([*(["the labels"] if labels is not None else []), *given_by])
         raise InputError(f"labels are given twice, by {places}; give them once.")
     where = f"the labels in {labelled[0].where}" if labelled else "the labels"
-    if labels is None:
-        labels = as_labels(labelled[0].columns["label"], where) if labelled else [""] * n
-    if len(labels) != n:
-        raise InputError(f"there are {len(labels)} labels for {n} nodes; give one each, empty if unlabelled.")
-    return encode_labels(labels, where)
+    if labels is not None:
+        texts = labels_of(labels, ids)
+    else:
+        texts = as_labels(labelled[0].columns["label"], where) if labelled else [""] * len(ids)
+    if len(texts) != len(ids):
+        raise InputError(f"there are {len(texts)} labels for {len(ids)} nodes; give one each, empty if unlabelled.")
+    return encode_labels(texts, where)
 
 
 def number_ends(table: Table, ends: Sequence[Sequence[str]], ids: list[str], known_as: str) -> Links:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -109,7 +109,7 @@ class Columns:
         Raises:
             InputError: Columns are missing, or hold what cannot be read; all of it is named.
         """
-        self._check_names(table, [column for column in self.columns if column.names])
+        self.check_names(table.where, list(table.columns))
         x, unseen = self.matrix(table)
         warn_of_unseen(table.where, unseen)
         return x
@@ -136,20 +136,22 @@ class Columns:
             raise _refused(table.where, problems)
         return (csr_array(hstack(parts, format="csr")) if sparse else x), unseen
 
-    def _check_names(self, table: Table, used: list[Column]) -> None:
+    def check_names(self, where: str, names: Sequence[str]) -> None:
+        """Refuse a table that lacks columns; warn of others."""
+        used = [column for column in self.columns if column.names]
         known = {column.name for column in self.columns}
-        extra = [name for name in table.columns if name not in known]
-        missing = [column.name for column in used if column.name not in table.columns]
+        extra = [name for name in names if name not in known]
+        missing = [column.name for column in used if column.name not in names]
         if missing:
             named = ", ".join(f"{name!r}{did_you_mean(name, extra)}" for name in missing)
             raise InputError(
-                f"{table.where} lacks {_plural('the column', missing)} {named}, which the model was fitted to; add"
+                f"{where} lacks {_plural('the column', missing)} {named}, which the model was fitted to; add"
                 f" {'it' if len(missing) == 1 else 'them'}."
             )
         if extra:
             logger.warning(
                 "%s has %s %s, which the model was not fitted to; %s not used.",
-                table.where,
+                where,
                 _plural("the column", extra),
                 ", ".join(map(repr, extra)),
                 "it is" if len(extra) == 1 else "they are",

@@ -47,6 +47,8 @@ def rows_of(features: Table | Features, own: list[str] | None, ids: Sequence[str
                 f"{features.where} has {count_of(features)} rows, but {nodes.short} lists {len(ids)} nodes; "
                 f"give one row for each node."
             )
+        if ids != (numbers := [str(row) for row in range(len(ids))]) and set(ids) == set(numbers):
+            raise in_doubt(features.where, nodes.where)
         return None
     if own == ids:
         return None
@@ -62,6 +64,14 @@ def rows_of(features: Table | Features, own: list[str] | None, ids: Sequence[str
             f"add it there or drop the row."
         )
     return [row_of[node] for node in ids]
+
+
+def in_doubt(features: str, nodes: str) -> InputError:
+    """The error for rows without ids that may follow a table of nodes, or the numbers that are its ids."""
+    return InputError(
+        f"the ids of {nodes} are the numbers of the rows of {features}, in another order; sort the table of nodes by"
+        " id, or give the features ids."
+    )
 
 
 def as_tensor(x: NDArray[np.float32] | csr_array, where: str) -> Tensor:

@@ -200,5 +200,11 @@ def _assemble_xml(path: Path, features: Table | Features | None, nodes: Table | 
     if name == "GEXF" and len(set(names.values())) == len(graph):
         for _, node in graph.nodes(data=True):  # what Gephi writes beside a node, no class
             del node["label"]
+    elif name == "GEXF" and names:
+        logger.warning(
+            "%r: the label of a node, which may be its name alone, is taken for its class; if it is not, say"
+            " --columns label=ignore.",
+            str(path),
+        )
     edges, node_table = networkx_tables(graph, repr(str(path)))
     return assemble(edges, features, nodes or node_table, columns=columns)

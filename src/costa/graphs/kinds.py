@@ -98,6 +98,7 @@ def _not_number(cells: Cells, texts: list[str]) -> Problem:
 def dates_of(cells: Cells, first: str | None) -> NDArray[np.datetime64]:
     """The distinct values as points in time, if all of them are dates that can be read in one way."""
     texts = cells.texts()
+    first = first or which_first(texts)
     dates = read_dates(texts, first)
     unread = np.isnat(dates)
     if unread.any():

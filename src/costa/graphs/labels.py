@@ -1,7 +1,8 @@
 """Labels, whatever they come as: text or numbers, in a table, an array, a list or on the nodes of a graph.
 
-**No label** is an empty cell, None, NaN, the text ``nan``, or −1. Any other negative number is refused: it can only be
-a mistake. A whole number is one label however it is written: ``1``, ``1.0`` and the text ``"1.0"``.
+**No label** is an empty cell, None, NaN, a text that means "missing" in any column (``NA``, ``null``, …:
+:data:`costa.graphs.cells.MISSING`), or −1. Any other negative number is refused: it can only be a mistake. A whole
+number is one label however it is written: ``1``, ``1.0`` and the text ``"1.0"``.
 
 **Classes** are numbered 0, 1, … in sorted order, numbers by value. Nearly as many of them as labelled nodes, or many
 numbers with a fraction, are measurements and no classes, and are refused.
@@ -12,13 +13,14 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from costa.errors import InputError
+from costa.graphs.cells import MISSING
 from costa.graphs.tables import is_missing, is_number
 from costa.wording import counted
 
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOTHING = ("", "nan", "<na>")
-"""What no label is written as, in any case of its letters; NaN and pandas' NA look so once they were saved."""
 WHOLE = re.compile(r"([+-]?\d+)\.0*")
 FRACTIONS = 20
 """The most classes that numbers with a fraction may make."""
@@ -72,13 +72,40 @@ def as_labels(labels: Any, where: str = "the labels") -> list[str]:
     return texts
 
 
+def labels_of(labels: Any, ids: Sequence[Any], where: str = "the labels") -> list[str]:
+    """Labels that are given beside a graph, in the order of its nodes; no label becomes the empty string.
+
+    A dictionary, and a pandas series whose index says more than the rows' positions, have labels by the nodes' ids.
+
+    >>> labels_of({"cy": "red", "ann": "blue"}, ["ann", "bob", "cy"])
+    ['blue', '', 'red']
+    """
+    if getattr(labels, "ndim", 1) != 1:
+        raise InputError(f"{where} have the shape {tuple(labels.shape)}; give one for each node.")
+    index = getattr(labels, "index", None)
+    if hasattr(labels, "to_numpy") and index is not None and not index.equals(type(index)(range(len(index)))):
+        labels = dict(zip(index.tolist(), labels.tolist(), strict=True))
+    if not isinstance(labels, Mapping):
+        return as_labels(labels, where)
+    texts = dict(zip(map(_id, labels), as_labels(list(labels.values()), where), strict=True))
+    known = set(map(str, ids))
+    unknown = next((node for node in texts if node not in known), None)
+    if unknown is not None:
+        raise InputError(f"{where} have one for {unknown!r}, which is not a node; give them by the nodes' ids.")
+    return [texts.get(str(node), "") for node in ids]
+
+
+def _id(key: Any) -> str:
+    return str(int(key)) if isinstance(key, float) and key.is_integer() else str(key).strip()
+
+
 def _label(cell: Any, where: str) -> str:
     if isinstance(cell, bytes):
         raise InputError(f"{where} hold the bytes {cell!r}; give labels as text or numbers.")
     if isinstance(cell, list | tuple | dict | set):
         raise InputError(f"{where} hold a {type(cell).__name__}; give one label for each node, as text or a number.")
     text = str(cell).strip()
-    if text.casefold() in NOTHING:
+    if text in MISSING:
         return ""
     whole = WHOLE.fullmatch(text)
     text = whole[1] if whole else text

@@ -21,7 +21,7 @@ from costa.graphs.assembly import logger
 from costa.graphs.chunks import ChunkedTable
 from costa.graphs.columns import Columns, fit_columns, warn_of_unseen
 from costa.graphs.entries import write_rows
-from costa.graphs.kinds import said_of
+from costa.graphs.kinds import ROLES, said_of
 from costa.graphs.numbering import Numbering
 from costa.graphs.stages import Done
 from costa.graphs.storage import Growing, open_array
@@ -199,10 +199,8 @@ class TableMatrix(Matrix):
         numbers = {column.name for column in self.fitted.columns if column.kind == "number"}
         self._table = table.reading([name for name in table.names if name not in numbers])
         self._names = [column.name for column in self.fitted.columns if column.names]
-        lacking = [name for name in self._names if name not in table.names]
-        if lacking:
-            named = ", ".join(map(repr, lacking))
-            raise InputError(f"{table.where} lacks the columns {named}, to which the model was fitted; add them.")
+        if isinstance(columns, Columns):
+            columns.check_names(table.where, [name for name in table.names if name not in ROLES])
         if "id" in self._table.names:
             self.ids = self._table.column("id")
         rows = len(self.ids) if self.ids is not None else _count(self._table)

@@ -21,7 +21,7 @@ from costa.graphs.checks import check_edges, check_graph
 from costa.graphs.columns import Columns, with_columns
 from costa.graphs.features import check_informative, make_features
 from costa.graphs.hetero import merge_types
-from costa.graphs.labels import as_labels, encode_labels
+from costa.graphs.labels import encode_labels, labels_of
 from costa.graphs.roles import node_table, unread
 from costa.graphs.tables import Column, Table, from_frame
 from costa.nn.sparse import from_coo
@@ -51,7 +51,8 @@ def as_graph(
         features: An array, a scipy matrix (which stays sparse), or a frame, perhaps with ids and labels; made from the
             edges if left out.
         nodes: A frame with ``id`` and perhaps ``label``; its other columns are the features if there are no others.
-        labels: One for each node, in the nodes' order; None, NaN or −1 if unlabelled.
+        labels: One for each node, in the nodes' order, None, NaN or −1 if unlabelled; or by id, in a dictionary or a
+            pandas series.
         columns: What columns are that would be taken for something else, such as ``{"customer": "id"}``; or the
             ``columns`` of another graph, to have its features.
 
@@ -94,7 +95,7 @@ def _with_labels(data: Data, labels: Any) -> Data:
         raise InputError(
             f"{data.name} has labels of its own; leave out the labels that you give, or give its y others."
         )
-    texts = _labels(labels)
+    texts = labels_of(labels, data.get("node_ids") or range(data.num_nodes))
     if len(texts) != data.num_nodes:
         raise InputError(
             f"there are {len(texts)} labels for {data.num_nodes} nodes; give one each, empty if unlabelled."
@@ -144,12 +145,11 @@ def _from_parts(
         tables = tables or graph_nodes
     else:
         edges = _edges(graph)
-    texts = None if labels is None else _labels(labels)
     if isinstance(edges, Links):
         for table in (tables, matrix):
             if isinstance(table, Table):
                 _check_positions(edges, table, columns.roles if isinstance(columns, Columns) else columns or {})
-    return assemble(edges, matrix, tables, texts, columns)
+    return assemble(edges, matrix, tables, labels, columns)
 
 
 def _check_positions(links: Links, table: Table, columns: Mapping[str, str]) -> None:
@@ -195,12 +195,6 @@ def _frame(nodes: Any, where: str) -> Table:
     if not _is_frame(nodes):
         raise InputError(f"nodes must be a pandas or polars frame with the column id, not a {type(nodes).__name__}.")
     return from_frame(nodes, where)
-
-
-def _labels(labels: Any) -> list[str]:
-    if getattr(labels, "ndim", 1) != 1:
-        raise InputError(f"the labels have the shape {tuple(labels.shape)}; give one for each node.")
-    return as_labels(labels)
 
 
 def _array(given: Any) -> np.ndarray | None:

@@ -77,6 +77,14 @@ class Numbering:
         parts = [ids.slice(start, HASHED) for start in range(0, max(1, len(ids)), HASHED)]
         return np.concatenate([lookup(part.to_numpy(zero_copy_only=False) if numbers else part) for part in parts])
 
+    def permutes_rows(self) -> bool:
+        """Whether the ids are the numbers of the rows in another order."""
+        import pyarrow
+
+        if self.ids is None or not pyarrow.types.is_int64(self.ids.type):
+            return False
+        return bool(np.array_equal(np.sort(self.ids.to_numpy()), np.arange(self.n)))
+
     def check_unique(self, table: ChunkedTable) -> None:
         """Refuse an id that is listed twice."""
         import pyarrow.compute as pc

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 ABOUT = "graph.json"
 COLUMNS, COLUMN_ARRAYS = "columns.json", "columns.safetensors"
 """How the columns of a table became the features, and the arrays of it."""
-VERSION = 2
+VERSION = 3
 """Raised whenever a folder would be written differently."""
 IDS = "ids.parquet"
 HASHED = 2**24
@@ -170,6 +170,7 @@ class StoredGraph(Data):
         col: The neighbours, in order for each node, int32.
         folder: Where the arrays are, and what is computed from them may be kept.
         fingerprint: A digest of the edges, the features and the labels.
+        content: The same without the labels.
         memory: The bytes that arrays in memory may take.
         report: Called as each stage of work on the graph begins and goes on.
         maps: The mapped arrays.
@@ -259,7 +260,8 @@ def finish(
     folder: Path, arrays: Sequence[str], nodes: int, columns: int, features: Path | None, label_names: list[str] | None
 ) -> None:
     """Write ``graph.json`` when all arrays are there; ``features`` is where they are if they were not copied."""
-    files = [folder / f"{name}.npy" for name in arrays] + ([] if features is None else [features])
+    files = [folder / f"{name}.npy" for name in arrays if name != "y"] + ([] if features is None else [features])
+    content, fingerprint = _fingerprints([*files, folder / "y.npy"])
     about = {
         "version": VERSION,
         "nodes": nodes,
@@ -267,18 +269,21 @@ def finish(
         "arrays": list(arrays),
         "features": None if features is None else str(features),
         "label_names": label_names,
-        "fingerprint": _fingerprint(files),
+        "content": content,
+        "fingerprint": fingerprint,
     }
     (folder / ABOUT).write_text(json.dumps(about))
 
 
-def _fingerprint(files: Sequence[Path]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
+def _fingerprints(files: Sequence[Path]) -> tuple[str, str]:
+    """A digest of all files but the last, and one of all."""
+    digest, before = hashlib.blake2b(digest_size=16), ""
     for path in files:
+        before = digest.hexdigest()
         with path.open("rb") as file:
             while part := file.read(HASHED):
                 digest.update(part)
-    return digest.hexdigest()
+    return before, digest.hexdigest()
 
 
 def write_columns(folder: Path, columns: Columns) -> None:
@@ -321,7 +326,7 @@ def open_stored(folder: Path, memory: int, report: Report = silent) -> StoredGra
     graph = StoredGraph(x=x, y=parts["y"], crow=parts["crow"], col=parts["col"])
     if "weight" in parts:
         graph.edge_weight = parts["weight"]
-    graph.fingerprint, names = about["fingerprint"], about["label_names"]
+    graph.fingerprint, graph.content, names = about["fingerprint"], about["content"], about["label_names"]
     if names is not None:
         graph.label_names = names
     graph.folder, graph.memory, graph.report = str(folder), memory, report

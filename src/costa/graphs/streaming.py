@@ -30,6 +30,7 @@ from costa.graphs.chunked_roles import ChunkedCandidates, first_ends
 from costa.graphs.chunks import Chunk, ChunkedTable, canonical
 from costa.graphs.columns import Columns
 from costa.graphs.edges import Links, lay_out
+from costa.graphs.features import in_doubt
 from costa.graphs.identity import digest
 from costa.graphs.labels import as_labels, check_classes, sorted_labels
 from costa.graphs.matrices import RAW, Matrix, TableMatrix, open_matrix
@@ -207,6 +208,8 @@ def _number(nodes: ChunkedTable | None, matrix: Matrix) -> Numbering:
                 f"{matrix.where} has {matrix.n} rows, but {nodes.short} lists {numbering.n} nodes; "
                 f"give one row for each node."
             )
+        if matrix.ids is None and numbering.permutes_rows():
+            raise in_doubt(matrix.where, nodes.where)
         return numbering
     if matrix.ids is not None:
         return Numbering(matrix.ids, matrix.n, f"an id in {matrix.short}")

@@ -19,6 +19,7 @@ from costa.graphs import load_graph, named_files
 from costa.graphs.again import read_again
 from costa.graphs.held_edges import HeldOut
 from costa.graphs.identity import digest
+from costa.graphs.storage import StoredGraph
 from costa.methods import get_method
 from costa.runs.columns import load_columns
 from costa.runs.files import CONFIG, METRICS, read_config
@@ -134,8 +135,7 @@ def load_run_edges(
     check_same_nodes(folder, graph)
     held_out = recorded_held_out(folder)
     edges = RunEdges(graph, graph) if held_out is None else RunEdges(graph, *held_out.again(graph))
-    if moved_to is not None:
-        check_same_content(folder, edges.training)
+    check_same_content(folder, edges.training)
     return edges
 
 
@@ -193,17 +193,23 @@ def check_same_nodes(folder: Path, graph: Data) -> None:
 
 
 def content_digest(graph: Data) -> str:
-    """A digest of what a model is trained on: the features and their names, and the edges with their weights."""
-    return digest(graph, json.dumps(graph.get("feature_names")), TRAINED_ON)
+    """A digest of what a model is trained on: the features and their names, and the edges with their weights.
+
+    That of a graph on disk, which is one of its files, begins with another word.
+    """
+    names = json.dumps(graph.get("feature_names"))
+    if isinstance(graph, StoredGraph):
+        return f"disk {hashlib.sha256((names + graph.content).encode()).hexdigest()}"
+    return f"memory {digest(graph, names, TRAINED_ON)}"
 
 
 def check_same_content(folder: Path, graph: Data) -> None:
-    """Refuse to go on with other features or edges than the run's: the model would be of neither."""
-    started = read_config(folder).get("content")
-    if started is not None and started != content_digest(graph):
+    """Refuse other features or edges than the run's, as far as they can be compared."""
+    started, now = read_config(folder).get("content"), content_digest(graph)
+    if started is not None and started.split()[0] == now.split()[0] and started != now:
         raise InputError(
-            f"{graph.name} has other features or edges than when the run in {folder} started; restore them, or train"
-            " again into another --out."
+            f"{graph.name} has other features or edges than when the run in {folder} started; restore them, make"
+            " vectors of the new ones with `costa embed`, or train again into another --out."
         )
 
 
