@@ -41,7 +41,11 @@ def write_report(
         memory: What the graph may take, as for :func:`costa.graphs.load_graph`; by default what the run was given.
         moved_to: Where the graph is now, as for :func:`costa.runs.load_run_graph`.
     """
-    text = render(gather(folder, data_dir, announce, memory, moved_to))
+    return save(folder, render(gather(folder, data_dir, announce, memory, moved_to)))
+
+
+def save(folder: Path, text: str) -> Path:
+    """Write a page into a folder and return its path."""
     with replacing(folder / PAGE) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return folder / PAGE

@@ -16,10 +16,9 @@ from urllib.parse import quote
 from costa import runs
 from costa.errors import InputError
 from costa.methods import get_method
-from costa.report.page import PAGE, fill, write_report
+from costa.report.page import PAGE, fill, save, write_report
 from costa.runs import CONFIG, Metrics
 from costa.wording import counted, duration
-from costa.writing import replacing
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -56,10 +55,7 @@ def write_seeds(
     collected = [runs.read_metrics(run) for run in folders]
     ((dataset, method),) = kinds
     title = f"{dataset}: {get_method(method).title}, {counted(len(folders), 'seed')}"
-    text = fill(title=escape(title), header=_header(title, collected), content=_table(folders, collected))
-    with replacing(folder / PAGE) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return folder / PAGE
+    return save(folder, fill(title=escape(title), header=_header(title, collected), content=_table(folders, collected)))
 
 
 def _header(title: str, collected: Sequence[Metrics]) -> str:
