@@ -18,7 +18,7 @@ from costa.wording import did_you_mean
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from costa.graphs.columns import Columns
+    from costa.graphs.columns import Said
     from costa.graphs.held_edges import hold_out_edges
     from costa.graphs.memory import as_graph
     from costa.graphs.sizes import Sizes
@@ -52,7 +52,7 @@ def load_graph(
     *,
     features: Location | None = None,
     nodes: Location | None = None,
-    columns: Mapping[str, str] | Columns | None = None,
+    columns: Said = None,
     data_dir: Location | None = None,
     memory: str | None = None,
     report: Report = silent,
@@ -140,7 +140,7 @@ def _read_path(
     given: str,
     features: Location | None,
     nodes: Location | None,
-    columns: Mapping[str, str] | Columns | None,
+    columns: Said,
     memory: int | None,
     report: Report,
 ) -> Data:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +31,11 @@ from torch import Tensor
 
 from costa.errors import InputError
 from costa.graphs.arrays import Features, Links, check_room, check_size
-from costa.graphs.columns import Columns, fit_columns
+from costa.graphs.columns import Columns, Said, fit_columns, said_by
 from costa.graphs.features import as_tensor, count_of, ids_of, make_features, rows_of
-from costa.graphs.kinds import said_of
-from costa.graphs.labels import as_labels, encode_labels, labels_of
-from costa.graphs.roles import check_said, edge_table, node_table, unread
+from costa.graphs.kinds import ROLES, said_of
+from costa.graphs.labels import as_labels, check_once, encode_labels, label_column, labels_of
+from costa.graphs.roles import check_said, edge_table, node_table, others, unread
 from costa.graphs.tables import Table, is_number, require_column
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def assemble(
     features: Table | Features | None = None,
     nodes: Table | None = None,
     labels: Any = None,
-    columns: Mapping[str, str] | Columns | None = None,
+    columns: Said = None,
 ) -> Data:
     """The graph, with ``node_ids`` and ``label_names`` to translate rows and codes back.
 
@@ -74,7 +74,7 @@ def assemble(
     from torch_geometric.data import Data
 
     ends, fitted = list[list[str]](), columns if isinstance(columns, Columns) else None
-    given = columns.roles if isinstance(columns, Columns) else columns or {}
+    given = said_by(columns)
     if fitted is None:
         tables = [table for table in (nodes, features) if isinstance(table, Table)]
         check_said(given, [name for table in tables for name in table.columns])
@@ -90,11 +90,11 @@ def assemble(
         if nodes is not None:
             known, known_from = dict.fromkeys(nodes.ids("id")), nodes.where
         features = node_table(features, known, known_from, given)
-        check_size((features.rows, len(_others(features))), features.where)
-    elif features is None and nodes is not None and _others(nodes):
+        check_size((features.rows, len(others(features.columns))), features.where)
+    elif features is None and nodes is not None and others(nodes.columns):
         features = nodes
     if nodes is not None and features is not None and features is not nodes:
-        unread(nodes.where, _others(nodes), f"{features.where} has the features")
+        unread(nodes.where, others(nodes.columns), f"{features.where} has the features")
 
     own = None if features is None else ids_of(features)
     ids, known_as = _number(edges, named, features, own, nodes)
@@ -109,7 +109,7 @@ def assemble(
     if isinstance(features, Table):
         features = features.take(rows)
         tables += [features] if nodes is not features else []
-        data.table = features.without("id", "label")
+        data.table = features.without(*ROLES)
         data.columns = fitted or fit_columns(data.table, said_of(data.table.columns, given))
         data.feature_names = data.columns.names
         _warn_of_labels(data.table, labels is None and not any("label" in table.columns for table in tables))
@@ -156,17 +156,10 @@ def _warn_of_labels(features: Table, unlabelled: bool) -> None:
         )
 
 
-def _others(nodes: Table) -> list[str]:
-    return [name for name in nodes.columns if name not in ("id", "label")]
-
-
 def _labels(labels: Any, tables: Sequence[Table], ids: Sequence[str]) -> tuple[Tensor, list[str]]:
     """The labels of the nodes: those given, or those of the one table that has some."""
     labelled = [table for table in tables if "label" in table.columns]
-    given_by = [f"the column 'label' of {table.where}" for table in labelled]
-    if len(given_by) + (labels is not None) > 1:
-        places = " and ".join([*(["the labels"] if labels is not None else []), *given_by])
-        raise InputError(f"labels are given twice, by {places}; give them once.")
+    check_once([*(["the labels"] if labels is not None else []), *map(label_column, labelled)])
     where = f"the labels in {labelled[0].where}" if labelled else "the labels"
     if labels is not None:
         texts = labels_of(labels, ids)

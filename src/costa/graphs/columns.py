@@ -15,10 +15,12 @@ import copy
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array, hstack, issparse
 from torch_geometric.data import Data
 
@@ -170,10 +172,29 @@ class Columns:
             if "array" in part.metadata
         }
 
+    def save_arrays(self, path: Path) -> None:
+        """Write :meth:`arrays` as safetensors, if there are any."""
+        if arrays := self.arrays():
+            save_file(arrays, path)
+
+    @classmethod
+    def load(cls, saved: Mapping[str, Any], path: Path) -> Self:
+        """What :meth:`to_dict` gave, with what :meth:`save_arrays` wrote."""
+        return cls.from_dict(saved, load_file(path) if path.exists() else {})
+
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float32]]) -> Self:
         """What :meth:`to_dict` and :meth:`arrays` gave."""
         return cls(tuple(_loaded(column, arrays) for column in saved["columns"]), saved["roles"])
+
+
+Said = Mapping[str, str] | Columns | None
+"""What a person says that columns are, or what a model has made of them."""
+
+
+def said_by(columns: Said) -> Mapping[str, str]:
+    """What a person says, or has said to the model, of ids and labels."""
+    return columns.roles if isinstance(columns, Columns) else columns or {}
 
 
 def warn_of_unseen(where: str, unseen: list[str]) -> None:

@@ -19,7 +19,6 @@ and :mod:`costa.graphs.assembly` what nodes, edges, weights and labels mean.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,7 @@ from costa.errors import InputError
 from costa.graphs import arrays, streaming, tables
 from costa.graphs.arrays import Features
 from costa.graphs.assembly import assemble
-from costa.graphs.columns import Columns
+from costa.graphs.columns import Said
 from costa.graphs.roles import column_named
 from costa.graphs.stages import Report, silent
 from costa.graphs.tables import Table
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Said = Mapping[str, str] | Columns | None
 EDGES = tables.KINDS
 WHOLE = (".npz", ".graphml", ".gexf")
 FEATURES = (".npy", ".npz", *tables.KINDS)

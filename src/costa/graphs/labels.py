@@ -95,6 +95,17 @@ def labels_of(labels: Any, ids: Sequence[Any], where: str = "the labels") -> lis
     return [texts.get(str(node), "") for node in ids]
 
 
+def label_column(table: Any) -> str:
+    """What the labels of a table are called in :func:`check_once`."""
+    return f"the column 'label' of {table.where}"
+
+
+def check_once(places: Sequence[str]) -> None:
+    """Refuse labels from several places."""
+    if len(places) > 1:
+        raise InputError(f"labels are given twice, by {' and '.join(places)}; give them once.")
+
+
 def _id(key: Any) -> str:
     return str(int(key)) if isinstance(key, float) and key.is_integer() else str(key).strip()
 

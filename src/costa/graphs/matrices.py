@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from costa.errors import InputError
 from costa.graphs.arrays import check_size, unreadable
 from costa.graphs.assembly import logger
 from costa.graphs.chunks import ChunkedTable
-from costa.graphs.columns import Columns, fit_columns, warn_of_unseen
+from costa.graphs.columns import Columns, Said, fit_columns, warn_of_unseen
 from costa.graphs.entries import write_rows
 from costa.graphs.kinds import ROLES, said_of
 from costa.graphs.numbering import Numbering
+from costa.graphs.roles import others
 from costa.graphs.stages import Done
 from costa.graphs.storage import Growing, open_array
 from costa.graphs.tables import Table, check_file, from_arrow, not_finite
@@ -190,17 +191,16 @@ class TableMatrix(Matrix):
         columns: What the user says that columns are, or what a model has decided.
     """
 
-    def __init__(self, path: Path, table: ChunkedTable, columns: Mapping[str, str] | Columns | None) -> None:
+    def __init__(self, path: Path, table: ChunkedTable, columns: Said) -> None:
         if isinstance(columns, Columns):
+            columns.check_names(table.where, others(table.names))
             self.fitted = columns
         else:
-            some = table.reading(table.names).first().without("id", "label")
+            some = table.reading(table.names).first().without(*ROLES)
             self.fitted = fit_columns(some, said_of(table.names, columns or {}))
         numbers = {column.name for column in self.fitted.columns if column.kind == "number"}
         self._table = table.reading([name for name in table.names if name not in numbers])
         self._names = [column.name for column in self.fitted.columns if column.names]
-        if isinstance(columns, Columns):
-            columns.check_names(table.where, [name for name in table.names if name not in ROLES])
         if "id" in self._table.names:
             self.ids = self._table.column("id")
         rows = len(self.ids) if self.ids is not None else _count(self._table)

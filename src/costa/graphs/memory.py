@@ -18,7 +18,7 @@ from costa.graphs.arrays import Features, Links, adjacency_links, as_features, a
 from costa.graphs.assembly import assemble, undirected
 from costa.graphs.benchmarks import BENCHMARKS, is_benchmark
 from costa.graphs.checks import check_edges, check_graph
-from costa.graphs.columns import Columns, with_columns
+from costa.graphs.columns import Columns, Said, said_by, with_columns
 from costa.graphs.features import check_informative, make_features
 from costa.graphs.hetero import merge_types
 from costa.graphs.labels import encode_labels, labels_of
@@ -35,7 +35,7 @@ def as_graph(
     nodes: Any = None,
     *,
     labels: Any = None,
-    columns: Mapping[str, str] | Columns | None = None,
+    columns: Said = None,
 ) -> Data:
     """Convert any supported object to a graph; see :mod:`costa.graphs.assembly` for edges, weights and labels.
 
@@ -134,9 +134,7 @@ def _from_data(given: Data) -> Data:
     return data
 
 
-def _from_parts(
-    graph: Any, features: Any, nodes: Any, labels: Any, columns: Mapping[str, str] | Columns | None
-) -> Data:
+def _from_parts(graph: Any, features: Any, nodes: Any, labels: Any, columns: Said) -> Data:
     edges: Table | Links
     tables = None if nodes is None else _frame(nodes, "the node table")
     matrix = None if features is None else _features(features)
@@ -148,7 +146,7 @@ def _from_parts(
     if isinstance(edges, Links):
         for table in (tables, matrix):
             if isinstance(table, Table):
-                _check_positions(edges, table, columns.roles if isinstance(columns, Columns) else columns or {})
+                _check_positions(edges, table, said_by(columns))
     return assemble(edges, matrix, tables, labels, columns)
 
 

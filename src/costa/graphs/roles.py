@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -83,6 +83,11 @@ def check_said(said: Mapping[str, str], names: Sequence[str]) -> None:
         raise InputError(f"--columns names {unknown!r}{did_you_mean(unknown, names)}, but {there}.")
 
 
+def others(names: Iterable[str]) -> list[str]:
+    """The columns of a table of nodes or of features that are features."""
+    return [name for name in names if name not in ROLES]
+
+
 def edge_table(table: Table) -> Table:
     """A table of edges with its columns called ``source``, ``target`` and perhaps ``weight``."""
     columns = edge_columns([name for name in table.columns if name != table.index], table.where)
@@ -101,8 +106,8 @@ def node_table(table: Table, known: Collection[str], known_from: str, given: Map
     values = _Values(table, known)
     ids, labels = node_columns(values, known_from, given)
     if ids is not None and ids not in given and known and values.share(ids) < 1:
-        others = [name for name in values.names if name not in (ids, labels, *given)]
-        better = next((name for name in others if values.share(name) == 1), None)
+        free = [name for name in values.names if name not in (ids, labels, *given)]
+        better = next((name for name in free if values.share(name) == 1), None)
         if better is not None:
             raise InputError(
                 f"the column {ids!r} of {table.where} does not have all the ids of {known_from}, and its column"
@@ -111,6 +116,8 @@ def node_table(table: Table, known: Collection[str], known_from: str, given: Map
     renamed = {ids: "id", labels: "label"}
     kept = {name: column for name, column in table.columns.items() if name in renamed or name not in ROLES}
     columns = {renamed.get(name, name): column for name, column in kept.items()}
+    if ids is not None:
+        columns["id"] = values.text(ids)  # once: ids are asked for as text from here on
     if table.index not in (None, ids, labels):
         unread(table.where, [str(table.index)], "it was the frame's index and does not hold the nodes' ids")
         del columns[str(table.index)]
@@ -139,7 +146,7 @@ class Candidates(Protocol):
 
 def node_columns(table: Candidates, known_from: str, given: Mapping[str, str]) -> tuple[str | None, str | None]:
     """The columns of ids and of labels of a table of nodes or of features; the arguments are those of node_table."""
-    said = {role: [name for name in table.names if given.get(name) == role] for role in ("id", "label")}
+    said = {role: [name for name in table.names if given.get(name) == role] for role in ROLES}
     twice = next((role for role, names in said.items() if len(names) > 1), None)
     if twice is not None:
         raise InputError(f"--columns says that {' and '.join(said[twice])} are the {twice}; name one column.")
@@ -192,12 +199,18 @@ class _Values:
     def __init__(self, table: Table, known: Collection[str]) -> None:
         self.where, self.index = table.where, table.index
         self.names: Sequence[str] = list(table.columns)
-        self._table, self._known = table, known
+        self._table, self._known, self._texts = table, known, dict[str, list[str]]()
+
+    def text(self, name: str) -> list[str]:
+        """A column as text."""
+        if name not in self._texts:
+            self._texts[name] = self._table.text(name)
+        return self._texts[name]
 
     def share(self, name: str) -> float:
         if not self._has_some(self._table.columns[name]):
             return 0.0
-        values = set(self._table.text(name))
+        values = set(self.text(name))
         if len(values) < self._table.rows or "" in values:
             return 0.0
         return sum(node in values for node in self._known) / len(self._known)
@@ -212,11 +225,11 @@ class _Values:
         return whole and bool(np.isin(numbers, column).any())
 
     def lacking(self, name: str) -> str:
-        values = set(self._table.text(name))
+        values = set(self.text(name))
         return next(node for node in self._known if node not in values)
 
     def by_position(self) -> bool:
         return all(node.isdecimal() and int(node) < self._table.rows for node in self._known)
 
     def counts_up(self, name: str) -> bool:
-        return self._table.text(name) == [str(row) for row in range(self._table.rows)]
+        return self.text(name) == [str(row) for row in range(self._table.rows)]

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, overload
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.numpy import load_file, save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -289,8 +288,7 @@ def _fingerprints(files: Sequence[Path]) -> tuple[str, str]:
 def write_columns(folder: Path, columns: Columns) -> None:
     """Keep how a table's columns became the features."""
     (folder / COLUMNS).write_text(json.dumps(columns.to_dict()))
-    if arrays := columns.arrays():
-        save_file(arrays, folder / COLUMN_ARRAYS)
+    columns.save_arrays(folder / COLUMN_ARRAYS)
 
 
 def _read_columns(folder: Path) -> Columns | None:
@@ -298,9 +296,7 @@ def _read_columns(folder: Path) -> Columns | None:
 
     if not (folder / COLUMNS).exists():
         return None
-    arrays = folder / COLUMN_ARRAYS
-    saved = load_file(arrays) if arrays.exists() else {}
-    return Columns.from_dict(json.loads((folder / COLUMNS).read_text()), saved)
+    return Columns.load(json.loads((folder / COLUMNS).read_text()), folder / COLUMN_ARRAYS)
 
 
 def is_stored(folder: Path) -> bool:

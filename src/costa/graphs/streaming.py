@@ -28,14 +28,15 @@ from costa.graphs.assembly import logger, remedy
 from costa.graphs.checks import check_count
 from costa.graphs.chunked_roles import ChunkedCandidates, first_ends
 from costa.graphs.chunks import Chunk, ChunkedTable, canonical
-from costa.graphs.columns import Columns
+from costa.graphs.columns import Columns, Said, said_by
 from costa.graphs.edges import Links, lay_out
 from costa.graphs.features import in_doubt
 from costa.graphs.identity import digest
-from costa.graphs.labels import as_labels, check_classes, sorted_labels
+from costa.graphs.kinds import ROLES
+from costa.graphs.labels import as_labels, check_classes, check_once, label_column, sorted_labels
 from costa.graphs.matrices import RAW, Matrix, TableMatrix, open_matrix
 from costa.graphs.numbering import Numbering
-from costa.graphs.roles import check_said, edge_columns, node_columns, unread
+from costa.graphs.roles import check_said, edge_columns, node_columns, others, unread
 from costa.graphs.stages import Done, Report, begin, silent
 from costa.graphs.storage import IDS, VERSION, StoredGraph, finish, is_stored, open_stored, store, write_columns
 from costa.graphs.tables import KINDS, require_column
@@ -63,7 +64,7 @@ def read_stored(
     edges: Path,
     features: Path,
     nodes: Path | None,
-    columns: Mapping[str, str] | Columns | None = None,
+    columns: Said = None,
     *,
     memory: int,
     report: Report = silent,
@@ -88,9 +89,7 @@ def read_stored(
     return graph
 
 
-def cached_folder(
-    edges: Path, features: Path, nodes: Path | None, columns: Mapping[str, str] | Columns | None = None
-) -> Path:
+def cached_folder(edges: Path, features: Path, nodes: Path | None, columns: Said = None) -> Path:
     """Where the arrays of the graph in these files are, if it was read before, or will be."""
     said = columns.to_dict() if isinstance(columns, Columns) else dict(columns or {})
     return _cache() / _key([path.resolve() for path in (edges, features, nodes) if path is not None], json.dumps(said))
@@ -153,14 +152,14 @@ def _build(
     edges: Path,
     features: Path,
     nodes: Path | None,
-    columns: Mapping[str, str] | Columns | None,
+    columns: Said,
     folder: Path,
     report: Report,
 ) -> None:
     done = begin(report, f"Reading the features in {features} …")
     listed = ChunkedTable(edges, ())
     listed = listed.called(edge_columns(listed.names, listed.where)).reading(("source", "target"))
-    said = columns.roles if isinstance(columns, Columns) else columns or {}
+    said = said_by(columns)
     ends = first_ends(listed)
     tables = [path for path in (nodes, features) if path is not None and path.suffix.lower() in KINDS]
     if not isinstance(columns, Columns):
@@ -198,8 +197,7 @@ def _number(nodes: ChunkedTable | None, matrix: Matrix) -> Numbering:
     """The nodes in the order of their table, else of the feature rows."""
     if nodes is not None:
         require_column("id", nodes.names, nodes.where)
-        others = [name for name in nodes.names if name not in ("id", "label")]
-        unread(nodes.where, others, f"{matrix.where} has the features")
+        unread(nodes.where, others(nodes.names), f"{matrix.where} has the features")
         ids = nodes.column("id")
         numbering = Numbering(ids, len(ids), f"an id in {nodes.short}")
         numbering.check_unique(nodes)
@@ -220,7 +218,7 @@ def _with_roles(path: Path, known: Any, known_from: str, said: Mapping[str, str]
     """A table of nodes or features with its columns of ids and labels, if it has them, called so."""
     table = ChunkedTable(path, ())
     ids, labels = node_columns(ChunkedCandidates(table, known), known_from, said)
-    return table.called({"id": ids, "label": labels}).reading(("id", "label"))
+    return table.called({"id": ids, "label": labels}).reading(ROLES)
 
 
 def _labels(
@@ -228,9 +226,7 @@ def _labels(
 ) -> tuple[NDArray[np.int64], list[str]]:
     """The codes of the labels, −1 if unlabelled, and their names; those of the features stand in ``place``."""
     labelled = [table for table in (nodes, features) if table is not None and "label" in table.names]
-    if len(labelled) > 1:
-        places = " and ".join(f"the column 'label' of {table.where}" for table in labelled)
-        raise InputError(f"labels are given twice, by {places}; give them once.")
+    check_once([label_column(table) for table in labelled])
     if not labelled:
         return np.full(n, -1), []
     y, names = _codes(labelled[0])

@@ -14,23 +14,18 @@ def save_columns(folder: Path, columns: Columns | None) -> dict[str, Any]:
     """What ``config.json`` says of how the graph's table became features; its arrays are written beside it."""
     if columns is None:
         return {}
-    if arrays := columns.arrays():
-        from safetensors.numpy import save_file
-
-        save_file(arrays, folder / COLUMNS)
+    columns.save_arrays(folder / COLUMNS)
     return {"columns": columns.to_dict()}
 
 
 def load_columns(folder: Path) -> Columns | None:
     """How the table that a model was trained on became features; None if it was no table."""
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
 
     saved = read_config(folder).get("columns")
     if saved is None:
         return None
     try:
-        arrays = load_file(folder / COLUMNS) if (folder / COLUMNS).exists() else {}
-        return Columns.from_dict(saved, arrays)
+        return Columns.load(saved, folder / COLUMNS)
     except (OSError, SafetensorError, KeyError, TypeError, AttributeError):
         raise InputError(f"the 'columns' of {folder / CONFIG} are damaged; train it again.") from None
